@@ -9,6 +9,8 @@ mod corpora;
 mod engine;
 mod error;
 mod grpc;
+mod installing;
+mod membership;
 mod peers;
 mod reconcile;
 mod registration;

@@ -6,14 +6,9 @@ use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
-use std::thread;
-use std::time::{Duration, Instant};
 
-use crate::Host;
 use crate::process::{freeze, thaw};
-
-/// A server that has not started by then never will.
-const PATIENCE: Duration = Duration::from_secs(60);
+use crate::{Host, PATIENCE, block_until};
 
 /// A running etcd of one member, with its data in a temporary folder. It ends when this is dropped.
 #[derive(Debug)]
@@ -121,15 +116,11 @@ fn spawn(host: &Host, folder: &Path, clients: SocketAddr, peers: SocketAddr) -> 
         .spawn();
     let process = process.expect("etcd is installed: `cargo xtask test --only tests` does that");
     let mut process = Ending(process);
-    let start = Instant::now();
-    while !is_healthy(clients).unwrap_or(false) {
+    block_until("etcd answers", || {
         let ended = process.0.try_wait().expect("its state");
-        assert!(
-            ended.is_none() && start.elapsed() < PATIENCE,
-            "etcd does not start: {ended:?}"
-        );
-        thread::yield_now();
-    }
+        assert!(ended.is_none(), "etcd does not start: {ended:?}");
+        is_healthy(clients).unwrap_or(false)
+    });
     process
 }
 

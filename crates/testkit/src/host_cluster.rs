@@ -6,26 +6,12 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
 use std::thread;
-use std::time::Instant;
 
 use simshard_client::Client;
 use simshard_hosts::{Link, Network};
 
-use crate::process::{PATIENCE, command, freeze, signal, thaw};
-use crate::{EtcdServer, Host, binary, run};
-
-/// How a cluster is made.
-#[derive(Clone, Copy, Debug)]
-pub struct Shape {
-    /// How many nodes it has.
-    pub nodes: usize,
-    /// How many routers.
-    pub routers: usize,
-    /// How many replicas each shard has.
-    pub replicas: usize,
-    /// How many of those answer searches.
-    pub hot: usize,
-}
+use crate::process::{command, freeze, signal, thaw};
+use crate::{EtcdServer, Host, Shape, binary, block_until, run};
 
 /// A part of a cluster. Nodes and routers are counted from 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -98,9 +84,9 @@ impl HostCluster {
                 data,
                 "--memtable-mib",
                 "1",
-                "--replace-seconds",
-                "3",
             ];
+            let replace = shape.replace_argument();
+            let role: Vec<&str> = role.into_iter().chain(replace.as_deref()).collect();
             member(name.clone(), &role)
         };
         let nodes = (0..shape.nodes).map(node).collect();
@@ -123,24 +109,9 @@ impl HostCluster {
         for node in &mut self.nodes {
             node.start();
         }
-        let [nodes, replicas, hot] =
-            [shape.nodes, shape.replicas, shape.hot].map(|count| count.to_string());
-        let init = [
-            "cluster",
-            "init",
-            "--nodes",
-            &nodes,
-            "--replicas",
-            &replicas,
-            "--hot",
-            &hot,
-        ];
-        let metadata = self.metadata();
-        let begun = run(
-            binary(),
-            init.into_iter().chain(["--metadata", &metadata]),
-            "",
-        );
+        let mut args = shape.init_args();
+        args.extend(["--metadata".to_owned(), self.metadata()]);
+        let begun = run(binary(), args, "");
         assert!(
             begun.status.success(),
             "{}",
@@ -359,15 +330,7 @@ impl Member {
     }
 
     fn until_listening(&self) {
-        let started = Instant::now();
-        while TcpStream::connect(self.address).is_err() {
-            assert!(
-                started.elapsed() < PATIENCE,
-                "{} does not listen",
-                self.address
-            );
-            thread::yield_now();
-        }
+        block_until("it listens", || TcpStream::connect(self.address).is_ok());
     }
 }
 

@@ -16,7 +16,9 @@ mod layouts;
 mod oracle;
 mod process;
 mod process_cluster;
+mod shape;
 mod stalling_proxy;
+mod waiting;
 
 use std::io::Write;
 
@@ -25,13 +27,15 @@ pub use cluster::TestCluster;
 pub use etcd_server::{EtcdServer, etcd_program};
 pub use forgetful_cluster::ForgetfulCluster;
 pub use host::Host;
-pub use host_cluster::{ClusterPart, HostCluster, Shape};
+pub use host_cluster::{ClusterPart, HostCluster};
 pub use layout_file::{free_addresses, write_layout_file};
 pub use layouts::promised_layouts;
 pub use oracle::Oracle;
 pub use process::{Process, Running, Waiting, run, run_with_open_input};
 pub use process_cluster::{End, ProcessCluster};
+pub use shape::Shape;
 pub use stalling_proxy::StallingProxy;
+pub use waiting::{PATIENCE, block_until, until, until_some};
 
 /// Tells that a test could do nothing here, as where only root may do what it does. The test runner does not capture it,
 /// and `cargo xtask test` counts it.

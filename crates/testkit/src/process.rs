@@ -7,10 +7,8 @@ use std::path::Path;
 use std::process::{Child, ChildStderr, ChildStdout, Command, Output, Stdio};
 use std::sync::mpsc;
 use std::thread;
-use std::time::Duration;
 
-/// A process that has not done by then what it should do at once never will.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+use crate::{PATIENCE, block_until};
 
 /// A role that runs until it is dropped.
 #[derive(Debug)]
@@ -113,7 +111,7 @@ impl Waiting {
         })
     }
 
-    /// Waits until a line of its log has this text, but not for more than a minute. Call it once.
+    /// Waits until a line of its log has this text, for [`PATIENCE`](crate::PATIENCE) at most. Call it once.
     pub fn until_logged(&mut self, text: &str) {
         let stderr = self.0.child.stderr.take().expect("a pipe");
         let (sender, receiver) = mpsc::channel();
@@ -136,7 +134,7 @@ impl Waiting {
         self.0.terminate()
     }
 
-    /// Waits until it listens, but not for more than a minute.
+    /// Waits until it listens, for [`PATIENCE`](crate::PATIENCE) at most.
     pub fn listening(self) -> Process {
         let mut process = self.0;
         let child = &mut process.child;
@@ -269,9 +267,7 @@ fn first_line(stdout: ChildStdout) -> String {
 pub(crate) fn freeze(id: u32) {
     signal(id, "STOP");
     // The signal reaches each thread when that next enters the system.
-    while !is_frozen(id) {
-        thread::yield_now();
-    }
+    block_until("the process is frozen", || is_frozen(id));
 }
 
 fn is_frozen(id: u32) -> bool {

@@ -8,7 +8,7 @@ use std::time::Duration;
 use simshard_client::Client;
 
 use crate::process::Waiting;
-use crate::{Process, binary, free_addresses, run, write_layout_file};
+use crate::{Process, Shape, binary, free_addresses, run, write_layout_file};
 
 /// How long its clients wait for an answer.
 const TIMEOUT: Duration = Duration::from_secs(5);
@@ -22,10 +22,7 @@ pub struct ProcessCluster {
     routers: Vec<Router>,
     node_addresses: Vec<SocketAddr>,
     metadata: Metadata,
-    /// Of each shard, and how many of them are hot.
-    replicas: [usize; 2],
-    /// How long nodes leave a shard without a replica, in seconds; as by default if it is not given.
-    replace_seconds: Option<u32>,
+    shape: Shape,
 }
 
 /// What the processes of a cluster agree by.
@@ -46,71 +43,65 @@ struct Router {
 }
 
 impl ProcessCluster {
-    /// Starts `nodes` nodes and a router.
+    /// Starts a cluster whose nodes register themselves in a file.
     #[must_use]
-    pub fn start(nodes: usize) -> Self {
-        let mut cluster = Self::new(nodes, Metadata::Files);
-        cluster.start_all();
-        cluster
+    pub fn start(shape: Shape) -> Self {
+        let mut cluster = Self::new(shape, Metadata::Files);
+        let file = format!("file:{}", text(&cluster.metadata_file()));
+        cluster.metadata = Metadata::Store(file);
+        cluster.begin_with_routers()
+    }
+
+    /// The same at an address that `--metadata` takes.
+    #[must_use]
+    pub fn start_at(shape: Shape, address: &str) -> Self {
+        Self::new(shape, Metadata::Store(address.to_owned())).begin_with_routers()
+    }
+
+    /// Starts a cluster of this many nodes that a layout file names.
+    #[must_use]
+    pub fn start_by_layout(nodes: usize) -> Self {
+        Self::new(Shape::of(nodes), Metadata::Files).start_all()
     }
 
     /// The same, with the corpora at an address that `--metadata` takes.
     #[must_use]
-    pub fn start_with_metadata(nodes: usize, address: &str) -> Self {
-        let mut cluster = Self::new(nodes, Metadata::FileAndStore(address.to_owned()));
-        cluster.start_all();
-        cluster
+    pub fn start_by_layout_at(nodes: usize, address: &str) -> Self {
+        let metadata = Metadata::FileAndStore(address.to_owned());
+        Self::new(Shape::of(nodes), metadata).start_all()
     }
 
-    /// The same, with nodes that register themselves in a file.
-    #[must_use]
-    pub fn start_registered(nodes: usize) -> Self {
-        Self::start_replicated(nodes, 1)
+    fn new(shape: Shape, metadata: Metadata) -> Self {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let addresses = free_addresses(shape.nodes);
+        write_layout_file(&folder.path().join("cluster.toml"), &addresses);
+        Self {
+            nodes: (0..shape.nodes).map(|_| None).collect(),
+            routers: Vec::new(),
+            node_addresses: addresses,
+            metadata,
+            shape,
+            folder,
+        }
     }
 
-    /// The same, with this many replicas of each shard.
-    #[must_use]
-    pub fn start_replicated(nodes: usize, replicas: usize) -> Self {
-        Self::start_hot_and_cold(nodes, replicas, replicas)
+    fn begin_with_routers(mut self) -> Self {
+        self.begin();
+        self.with_routers()
     }
 
-    /// The same, with this many replicas of each shard that answer searches.
-    #[must_use]
-    pub fn start_hot_and_cold(nodes: usize, replicas: usize, hot: usize) -> Self {
-        Self::start_in_files(nodes, [replicas, hot], None)
+    fn start_all(mut self) -> Self {
+        for number in 0..self.nodes.len() {
+            self.start_node(number);
+        }
+        self.with_routers()
     }
 
-    /// The same, with nodes that register themselves at an address that `--metadata` takes.
-    #[must_use]
-    pub fn start_hot_and_cold_at(nodes: usize, replicas: usize, hot: usize, address: &str) -> Self {
-        let mut cluster = Self::new(nodes, Metadata::Store(address.to_owned()));
-        cluster.replicas = [replicas, hot];
-        cluster.begin();
-        cluster.add_router();
-        cluster
-    }
-
-    /// The same, with nodes that soon take shards that they never held.
-    #[must_use]
-    pub fn start_replacing(nodes: usize, replicas: usize, replace_seconds: u32) -> Self {
-        Self::start_in_files(nodes, [replicas, replicas], Some(replace_seconds))
-    }
-
-    fn start_in_files(nodes: usize, replicas: [usize; 2], replace_seconds: Option<u32>) -> Self {
-        let mut cluster = Self::new(nodes, Metadata::Files);
-        cluster.replicas = replicas;
-        cluster.replace_seconds = replace_seconds;
-        let keys = format!("file:{}", text(&cluster.metadata_file()));
-        cluster.metadata = Metadata::Store(keys);
-        cluster.begin();
-        cluster.add_router();
-        cluster
-    }
-
-    /// The same, at an address that `--metadata` takes.
-    #[must_use]
-    pub fn start_registered_at(nodes: usize, address: &str) -> Self {
-        Self::start_hot_and_cold_at(nodes, 1, 1, address)
+    fn with_routers(mut self) -> Self {
+        for _ in 0..self.shape.routers {
+            self.add_router();
+        }
+        self
     }
 
     /// Starts the nodes, which register themselves, then a cluster of them: also where the metadata was lost.
@@ -123,20 +114,9 @@ impl ProcessCluster {
         // Each waits until the cluster has begun.
         let start = |number| Waiting::start(binary(), self.node_args(number));
         let starting: Vec<Waiting> = (0..self.nodes.len()).map(start).collect();
-        let count = starting.len().to_string();
-        let [replicas, hot] = self.replicas.map(|replicas| replicas.to_string());
-        let init = [
-            "cluster",
-            "init",
-            "--nodes",
-            &count,
-            "--replicas",
-            &replicas,
-            "--hot",
-            &hot,
-        ];
-        let args = init.iter().chain(more).map(|arg| (*arg).to_owned());
-        let args: Vec<String> = args.chain(self.metadata_args()).collect();
+        let mut args = self.shape.init_args();
+        args.extend(more.iter().map(|&arg| arg.to_owned()));
+        args.extend(self.metadata_args());
         let begun = run(binary(), args, "");
         if !begun.status.success() {
             return Err(String::from_utf8_lossy(&begun.stderr).into_owned());
@@ -145,28 +125,6 @@ impl ProcessCluster {
             self.nodes[number] = Some(node.listening());
         }
         Ok(())
-    }
-
-    fn new(nodes: usize, metadata: Metadata) -> Self {
-        let folder = tempfile::tempdir().expect("a temporary folder");
-        let addresses = free_addresses(nodes);
-        write_layout_file(&folder.path().join("cluster.toml"), &addresses);
-        Self {
-            nodes: (0..nodes).map(|_| None).collect(),
-            routers: Vec::new(),
-            node_addresses: addresses,
-            metadata,
-            replicas: [1, 1],
-            replace_seconds: None,
-            folder,
-        }
-    }
-
-    fn start_all(&mut self) {
-        for number in 0..self.nodes.len() {
-            self.start_node(number);
-        }
-        self.add_router();
     }
 
     /// A folder for whatever goes when the cluster goes.
@@ -345,10 +303,9 @@ impl ProcessCluster {
         let role = ["serve", "node", "--name", &name, "--listen", &listen];
         let store = ["--data", text(&data), "--memtable-mib", "1"];
         let args = role.into_iter().chain(store).map(str::to_owned);
-        let replace = self
-            .replace_seconds
-            .map(|seconds| format!("--replace-seconds={seconds}"));
-        args.chain(replace).chain(self.metadata_args()).collect()
+        args.chain(self.shape.replace_argument())
+            .chain(self.metadata_args())
+            .collect()
     }
 
     fn metadata_args(&self) -> Vec<String> {

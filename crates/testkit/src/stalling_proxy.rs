@@ -4,12 +4,10 @@ use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::thread;
-use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex};
 
-/// Bytes that do not come within a minute will not come.
-const PATIENCE: Duration = Duration::from_secs(60);
+use crate::PATIENCE;
 
 /// Stands before a server, and passes bytes both ways, but for times in which it keeps them.
 #[derive(Debug)]

@@ -7,7 +7,9 @@ use std::time::{Duration, Instant};
 
 use simshard_client::{Client, Documents, Fingerprint, Queries, Reason, SearchSpec, v1};
 use simshard_runtime::system::raise_open_files;
-use simshard_testkit::{ForgetfulCluster, Process, binary, free_addresses, write_layout_file};
+use simshard_testkit::{
+    ForgetfulCluster, PATIENCE, Process, binary, free_addresses, write_layout_file,
+};
 use tokio::net::TcpSocket;
 use tonic::Streaming;
 use v1::corpus_service_client::CorpusServiceClient;
@@ -19,9 +21,6 @@ const IN_FLIGHT: u64 = 64;
 
 /// Addresses that the connections come from: enough for each to stay within its share.
 const PEERS: u64 = 4;
-
-/// How long a test waits for what has to come.
-const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A node and a router with little memory for requests, and little patience.
 struct Cluster {

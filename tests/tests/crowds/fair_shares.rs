@@ -10,7 +10,7 @@ use simshard_proto::shard::v1 as pb;
 use simshard_proto::shard::v1::shard_service_client::ShardServiceClient;
 use simshard_proto::shard::v1::work_item::Work;
 use simshard_proto::shard::v1::work_outcome::Outcome;
-use simshard_testkit::ForgetfulCluster;
+use simshard_testkit::{ForgetfulCluster, PATIENCE};
 use simshard_topology::NodeId;
 use tokio::runtime::Runtime;
 use tokio::sync::{mpsc, oneshot, watch};
@@ -36,9 +36,6 @@ const LONELY: usize = 2_000;
 
 /// Single searches of a measurement.
 const SINGLES: usize = 300;
-
-/// A test that is not done by then never will be.
-const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Where a node listens, and the corpus that all requests are about.
 struct Scene {

@@ -9,8 +9,7 @@ use http::uri::PathAndQuery;
 use simshard_cluster::{
     EtcdKeyValues, KeyValueError, KeyValueStore, Outcome, Snapshot, Transaction, follow,
 };
-use simshard_testkit::{EtcdServer, free_addresses};
-use tokio::task::yield_now;
+use simshard_testkit::{EtcdServer, free_addresses, until};
 use tokio::time::timeout;
 use tonic::client::Grpc;
 use tonic::transport::Endpoint;
@@ -122,11 +121,15 @@ async fn a_follower_goes_on_after_a_restart() {
     assert!(is_made(&store, &put("1")).await);
     receiver.wait_for(has("1")).await.unwrap();
     etcd.stop();
-    while failures.load(Ordering::Relaxed) == 0 {
-        yield_now().await;
-    }
+    until("a read fails", async || {
+        failures.load(Ordering::Relaxed) > 0
+    })
+    .await;
     etcd.restart();
-    while !is_made(&store, &put("2")).await {}
+    until("a change is made", async || {
+        is_made(&store, &put("2")).await
+    })
+    .await;
     receiver.wait_for(has("2")).await.unwrap();
     // Of a row of failures, the first alone is told.
     assert_eq!(failures.load(Ordering::Relaxed), 1);

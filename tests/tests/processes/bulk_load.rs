@@ -4,19 +4,15 @@
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use simshard_client::{Client, Queries, SearchSpec, v1};
 use simshard_simhash::Fingerprint;
-use simshard_testkit::{End, ProcessCluster, Running, binary, is_long};
+use simshard_testkit::{End, ProcessCluster, Running, binary, is_long, until, until_some};
 use tokio::task::block_in_place;
 
 const CORPUS: &str = "crawl";
 
 const NODES: usize = 3;
-
-/// How long something may take that takes a moment.
-const PATIENCE: Duration = Duration::from_secs(120);
 
 /// How much is done.
 struct Scale {
@@ -119,27 +115,17 @@ async fn wait_for(
     running: &mut Running,
     (stored, counted): (u64, u64),
 ) {
-    let reached = async {
-        while !running.has_ended() {
-            let documents = documents(client).await;
-            if documents.is_some_and(|now| now >= stored) && load.counted() >= counted {
-                return;
-            }
-        }
-    };
-    tokio::time::timeout(PATIENCE, reached).await.unwrap();
+    until("the load has come this far", async || {
+        let documents = documents(client).await;
+        let is_there = documents.is_some_and(|now| now >= stored) && load.counted() >= counted;
+        is_there || running.has_ended()
+    })
+    .await;
 }
 
 /// The documents of the corpus, once all nodes are there.
 async fn stored(client: &Client) -> u64 {
-    let answered = async {
-        loop {
-            if let Some(documents) = documents(client).await {
-                return documents;
-            }
-        }
-    };
-    tokio::time::timeout(PATIENCE, answered).await.unwrap()
+    until_some("all nodes answer", async || documents(client).await).await
 }
 
 /// Looks for one in `scale.sample` documents by its fingerprint.
@@ -164,7 +150,7 @@ async fn look_for(client: &Client, scale: &Scale) {
 
 /// A cluster with an empty corpus, and what is to be loaded into it.
 async fn scene(scale: &Scale) -> (ProcessCluster, Client, Load) {
-    let cluster = ProcessCluster::start(NODES);
+    let cluster = ProcessCluster::start_by_layout(NODES);
     let client = cluster.client();
     let create = v1::CreateCorpusRequest {
         name: CORPUS.to_owned(),

@@ -79,7 +79,7 @@ async fn an_insert_stream_that_was_cancelled_does_not_undo_a_removal() {
     let seed = fastrand::u64(..);
     println!("seed {seed}");
     let mut random = fastrand::Rng::with_seed(seed);
-    let cluster = ProcessCluster::start(3);
+    let cluster = ProcessCluster::start_by_layout(3);
     let create = v1::CreateCorpusRequest {
         name: CORPUS.to_owned(),
         ..v1::CreateCorpusRequest::default()

@@ -2,7 +2,7 @@
 //! request fails, and what was acknowledged is found.
 
 use simshard_cluster::{FileKeyValues, KeyValueStore, MAX_OPERATIONS, Outcome, Transaction};
-use simshard_testkit::{ProcessCluster, is_long};
+use simshard_testkit::{ProcessCluster, Shape, is_long};
 
 use crate::load::{Load, create};
 
@@ -34,7 +34,7 @@ async fn advance(cluster: &ProcessCluster, epoch: u64) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn no_request_fails_while_the_records_of_shards_change() {
-    let mut cluster = ProcessCluster::start_registered(NODES);
+    let mut cluster = ProcessCluster::start(Shape::of(NODES));
     let other = cluster.add_router();
     create(&cluster.client()).await;
     let load = Load::start(&[cluster.client(), cluster.client_of(other)]);

@@ -17,12 +17,8 @@ use simshard_simhash::{Layout, Tables};
 use simshard_storage::{
     Change, ChangeKind, Failure, Operation, Options, Refusal, SharedChange, Sink, Store, Writer,
 };
-use simshard_testkit::{End, ProcessCluster, binary, run};
+use simshard_testkit::{End, ProcessCluster, binary, run, until, until_some};
 use simshard_topology::{NodeId, ShardId, Version};
-use tokio::time::timeout;
-
-/// How long a test waits for a cluster to answer.
-const PATIENCE: Duration = Duration::from_secs(60);
 
 const CORPUS: &str = "c";
 
@@ -42,7 +38,7 @@ struct Scene {
 
 impl Scene {
     async fn start() -> Self {
-        let cluster = ProcessCluster::start(NODES);
+        let cluster = ProcessCluster::start_by_layout(NODES);
         let client = cluster.client();
         for name in [CORPUS, "other"] {
             let create = v1::CreateCorpusRequest {
@@ -109,12 +105,7 @@ impl Scene {
             let all = Queries::Fingerprints(all.clone());
             self.client.find_all(CORPUS, all, SearchSpec::default())
         };
-        let answered = async {
-            while find().await.is_err() {
-                tokio::task::yield_now().await;
-            }
-        };
-        timeout(PATIENCE, answered).await.unwrap();
+        until("all nodes answer", async || find().await.is_ok()).await;
     }
 
     /// Documents of the corpus, and of all its shards together.
@@ -301,15 +292,11 @@ async fn a_document_is_removed_once_its_version_is_a_minute_ahead_and_the_clock_
     scene.insert_ahead(&ALL, Duration::from_secs(65), &[soon]);
     scene.until_all_answer().await;
     assert_eq!(scene.remove(&[near]).await.unwrap(), 1);
-    let removed = async {
-        loop {
-            match scene.remove(&[soon]).await {
-                Ok(removed) => break removed,
-                Err(error) => drop(clock_ahead(&error)),
-            }
-        }
+    let remove = async || {
+        let removed = scene.remove(&[soon]).await;
+        removed.inspect_err(|error| drop(clock_ahead(error))).ok()
     };
-    assert_eq!(timeout(PATIENCE, removed).await.unwrap(), 1);
+    assert_eq!(until_some("the document is removed", remove).await, 1);
     assert_eq!(scene.counts().await, (0, 0));
     // The clock has not followed: what it stamps is no later than what another removes that is 35 s ahead.
     let others = fingerprints(3..50);

@@ -1,17 +1,15 @@
 //! Corpora are created and deleted while a node is killed or frozen, which agrees when it comes back.
 
+use std::time::Duration;
+
 use simshard_client::{Client, Documents, Fingerprint, Queries, SearchSpec, v1};
-use simshard_cluster::{FileKeyValues, shard_records};
-use simshard_testkit::{End, ProcessCluster};
-use tokio::task::{block_in_place, yield_now};
-use tokio::time::{Duration, timeout};
+use simshard_testkit::{End, ProcessCluster, Shape};
+use tokio::task::block_in_place;
 
 use crate::interruptions::until_reached;
+use crate::records::until_in_sync;
 
 const NODES: usize = 3;
-
-/// How long a test waits for what must happen.
-const PATIENCE: Duration = Duration::from_secs(60);
 
 async fn create(client: &Client, name: &str) {
     let create = || v1::CreateCorpusRequest {
@@ -44,30 +42,9 @@ async fn found(client: &Client, name: &str) -> usize {
     queries.filter(|query| !query.matches.is_empty()).count()
 }
 
-async fn until(what: impl AsyncFn() -> bool) {
-    let reached = async {
-        while !what().await {
-            yield_now().await;
-        }
-    };
-    timeout(PATIENCE, reached).await.unwrap();
-}
-
-/// Waits until each shard has this many stores in sync.
-async fn until_in_sync(cluster: &ProcessCluster, stores: usize) {
-    let keys = FileKeyValues::at(cluster.metadata_file());
-    until(async || {
-        let records = shard_records(&keys).await.unwrap();
-        records
-            .values()
-            .all(|record| record.in_sync.len() == stores)
-    })
-    .await;
-}
-
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_node_that_was_away_agrees_on_the_corpora() {
-    let mut cluster = ProcessCluster::start_replicated(NODES, NODES);
+    let mut cluster = ProcessCluster::start(Shape::of(NODES).with_replicas(NODES));
     let client = cluster.client().with_timeout(Duration::from_secs(20));
     create(&client, "kept").await;
     insert(&client, "kept").await;

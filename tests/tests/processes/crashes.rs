@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 use simshard_client::{Client, Documents, Found, Queries, Reason, SearchSpec, v1};
 use simshard_simhash::Fingerprint;
-use simshard_testkit::{End, ProcessCluster, is_long};
+use simshard_testkit::{End, PATIENCE, ProcessCluster, Shape, is_long, until};
 use tokio::task::JoinHandle;
 
 const CORPUS: &str = "crawl";
@@ -41,9 +41,6 @@ const DRAIN: Duration = Duration::from_secs(9);
 
 /// Clients that give up do so after at most this many milliseconds.
 const IMPATIENCE: u64 = 30;
-
-/// How long a test waits for a cluster to answer again.
-const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A document of the oracle.
 type Document = (u64, String);
@@ -213,17 +210,15 @@ async fn look_into(client: &Client, oracle: &Oracle) {
 
 /// Deletes the corpus that is made anew: repeats that until it is acknowledged.
 async fn delete(clients: &[Client], random: &mut fastrand::Rng) {
-    let deleted = async {
-        loop {
-            let client = &clients[random.usize(0..ROUTERS)];
-            match client.delete_corpus(AGAIN).await {
-                Ok(()) => break,
-                Err(error) if error.reason() == Some(Reason::CorpusNotFound) => break,
-                Err(_) => tokio::task::yield_now().await,
-            }
+    let started = Instant::now();
+    loop {
+        let client = &clients[random.usize(0..ROUTERS)];
+        match client.delete_corpus(AGAIN).await {
+            Ok(()) => break,
+            Err(error) if error.reason() == Some(Reason::CorpusNotFound) => break,
+            Err(error) => assert!(started.elapsed() < PATIENCE, "{error}"),
         }
-    };
-    tokio::time::timeout(PATIENCE, deleted).await.unwrap();
+    }
 }
 
 /// A few of the fingerprints that were ever written.
@@ -310,42 +305,24 @@ fn the_oracle_knows_a_wrong_answer() {
     assert!(is_wrong(&[&live, &far]), "one is too far");
 }
 
-/// Waits for a condition.
-async fn until(condition: impl Fn() -> bool) {
-    let met = async {
-        while !condition() {
-            tokio::task::yield_now().await;
-        }
-    };
-    tokio::time::timeout(PATIENCE, met).await.unwrap();
-}
-
 /// Waits until every node answers again.
 async fn wait_for(client: &Client) {
-    let answered = async {
-        while client.get_corpus(CORPUS).await.is_err() {
-            tokio::task::yield_now().await;
-        }
-        loop {
-            let all = (0..=255).map(|byte| Fingerprint(byte << 56)).collect();
-            let all = Queries::Fingerprints(all);
-            match client.find_all(CORPUS, all, SearchSpec::default()).await {
-                Ok(_) => break,
-                Err(_) => tokio::task::yield_now().await,
-            }
-        }
-    };
-    tokio::time::timeout(PATIENCE, answered).await.unwrap();
+    until("every node answers", async || {
+        let all = (0..=255).map(|byte| Fingerprint(byte << 56)).collect();
+        let find = client.find_all(CORPUS, Queries::Fingerprints(all), SearchSpec::default());
+        client.get_corpus(CORPUS).await.is_ok() && find.await.is_ok()
+    })
+    .await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nothing_acknowledged_is_lost_when_processes_end() {
-    end_processes_of(ProcessCluster::start(NODES)).await;
+    end_processes_of(ProcessCluster::start_by_layout(NODES)).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nothing_acknowledged_is_lost_when_registered_processes_end() {
-    end_processes_of(ProcessCluster::start_registered(NODES)).await;
+    end_processes_of(ProcessCluster::start(Shape::of(NODES))).await;
 }
 
 async fn end_processes_of(mut cluster: ProcessCluster) {
@@ -365,7 +342,10 @@ async fn end_processes_of(mut cluster: ProcessCluster) {
     for cycle in 0..cycles {
         let load = Load::start(&cluster, &mut random, std::mem::take(&mut oracles));
         let enough = random.u64(1..BATCHES);
-        until(|| load.acknowledged.load(Ordering::Relaxed) >= enough).await;
+        until("batches are acknowledged", async || {
+            load.acknowledged.load(Ordering::Relaxed) >= enough
+        })
+        .await;
         let which = random.usize(0..NODES + ROUTERS);
         let end = match random.u8(0..4) {
             0 => End::Stopped,

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use simshard_client::v1::{self, CorpusState};
 use simshard_client::{Client, ClientError, Documents, Fingerprint, Queries, Reason, SearchSpec};
-use simshard_testkit::{ProcessCluster, is_long};
+use simshard_testkit::{ProcessCluster, Shape, is_long};
 
 use crate::interruptions::{Moment, Victim, interrupted, until_reached};
 
@@ -64,7 +64,7 @@ async fn interrupted_creation(
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_creation_that_a_node_missed_is_completed_or_deleted_by_any_router() {
-    let mut cluster = ProcessCluster::start(2);
+    let mut cluster = ProcessCluster::start_by_layout(2);
     let (one, two) = (cluster.client_of(0), cluster.add_router());
     let two = cluster.client_of(two);
     for is_completed in [true, false] {
@@ -112,13 +112,13 @@ async fn a_creation_that_a_node_missed_is_completed_or_deleted_by_any_router() {
 /// RC1.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn whatever_is_killed_nodes_hold_no_corpus_without_a_record() {
-    interrupt_creations_of(ProcessCluster::start(2)).await;
+    interrupt_creations_of(ProcessCluster::start_by_layout(2)).await;
 }
 
 /// RC1.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn whatever_is_killed_registered_nodes_hold_no_corpus_without_a_record() {
-    interrupt_creations_of(ProcessCluster::start_registered(2)).await;
+    interrupt_creations_of(ProcessCluster::start(Shape::of(2))).await;
 }
 
 async fn interrupt_creations_of(mut cluster: ProcessCluster) {

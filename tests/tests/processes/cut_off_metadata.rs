@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use simshard_testkit::{End, EtcdServer, Process, ProcessCluster, StallingProxy, binary};
+use simshard_testkit::{End, EtcdServer, Process, ProcessCluster, Shape, StallingProxy, binary};
 use tokio::task::block_in_place;
 
 use crate::failovers::get_acquainted;
@@ -19,7 +19,7 @@ const SOME: u64 = 20;
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_node_that_does_not_reach_the_metadata_learns_of_records_from_others() {
     let etcd = EtcdServer::start();
-    let mut cluster = ProcessCluster::start_hot_and_cold_at(3, 3, 3, &etcd.url());
+    let mut cluster = ProcessCluster::start_at(Shape::of(3).with_replicas(3), &etcd.url());
     let url = etcd.url();
     let server = url.trim_start_matches("etcd://");
     let link = StallingProxy::start(server.parse().unwrap());

@@ -5,16 +5,15 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use simshard_client::{Client, ClientError, Documents, Fingerprint, Queries, Reason, SearchSpec};
-use simshard_cluster::{FileKeyValues, shard_records};
-use simshard_testkit::{End, ProcessCluster};
+use simshard_testkit::{End, PATIENCE, ProcessCluster, Shape, until};
 use simshard_topology::ShardId;
-use simshard_topology::replication::{Epoch, ShardRecords};
-use tokio::task::{block_in_place, yield_now};
-use tokio::time::{interval, timeout};
+use simshard_topology::replication::Epoch;
+use tokio::task::block_in_place;
 
 use crate::failovers::get_acquainted;
 use crate::load::{CORPUS, Load, create};
 use crate::readiness::until_ready;
+use crate::records::records;
 
 const NODE: usize = 1;
 
@@ -22,9 +21,6 @@ const SHARD: ShardId = ShardId(7);
 
 /// More than a node keeps in memory.
 const DOCUMENTS: u64 = 20_000;
-
-/// How long a test waits for what must happen.
-const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Other documents than those of the load.
 fn documents() -> Vec<Fingerprint> {
@@ -80,40 +76,26 @@ fn damage(data: &Path) {
 
 /// A cluster with documents, of which the node has files of the shard.
 async fn begun() -> ProcessCluster {
-    let cluster = ProcessCluster::start_replicated(3, 3);
+    let cluster = ProcessCluster::start(Shape::of(3).with_replicas(3));
     let client = cluster.client();
     create(&client).await;
     insert(&client).await.unwrap();
-    let written = async {
-        while files(&cluster.data(NODE)).is_empty() {
-            yield_now().await;
-        }
-    };
-    timeout(PATIENCE, written).await.unwrap();
+    until("the shard has files", async || {
+        !files(&cluster.data(NODE)).is_empty()
+    })
+    .await;
     cluster
-}
-
-async fn records(cluster: &ProcessCluster) -> ShardRecords {
-    let keys = FileKeyValues::at(cluster.metadata_file());
-    shard_records(&keys).await.unwrap()
 }
 
 /// Waits until each shard has three stores in sync, one of which has come back to the shard.
 async fn until_healed(cluster: &ProcessCluster) {
-    let mut ticks = interval(Duration::from_millis(20));
-    let healed = async {
-        loop {
-            ticks.tick().await;
-            let records = records(cluster).await;
-            let mut back = records[&SHARD].in_sync.iter();
-            if back.any(|entry| entry.since > Epoch::FIRST)
-                && records.values().all(|record| record.in_sync.len() == 3)
-            {
-                break;
-            }
-        }
-    };
-    timeout(PATIENCE, healed).await.unwrap();
+    until("the shard is healed", async || {
+        let records = records(cluster).await;
+        let mut back = records[&SHARD].in_sync.iter();
+        back.any(|entry| entry.since > Epoch::FIRST)
+            && records.values().all(|record| record.in_sync.len() == 3)
+    })
+    .await;
 }
 
 /// What the node has copied counts: it goes on alone.
@@ -135,13 +117,15 @@ async fn a_node_with_a_damaged_segment_leaves_the_shard_and_copies_it_anew() {
     get_acquainted(&load).await;
     damage(&cluster.data(NODE));
     let mut failures = 0;
-    let changed = async {
-        while let Err(error) = insert(&client).await {
-            assert_eq!(error.reason(), Some(Reason::StorageFailed), "{error}");
-            failures += 1;
-        }
-    };
-    timeout(PATIENCE, changed).await.unwrap();
+    until("the documents are inserted", async || {
+        let Err(error) = insert(&client).await else {
+            return true;
+        };
+        assert_eq!(error.reason(), Some(Reason::StorageFailed), "{error}");
+        failures += 1;
+        false
+    })
+    .await;
     println!("{failures} changes failed");
     until_healed(&cluster).await;
     let others = records(&cluster).await;

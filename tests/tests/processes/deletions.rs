@@ -9,7 +9,7 @@ use std::time::Duration;
 use simshard_client::v1::{self, CorpusState};
 use simshard_client::{Client, ClientError, Documents, Queries, Reason, SearchSpec};
 use simshard_simhash::Fingerprint;
-use simshard_testkit::{ForgetfulCluster, ProcessCluster, is_long};
+use simshard_testkit::{ForgetfulCluster, ProcessCluster, Shape, is_long};
 
 use crate::interruptions::{Moment, Victim, interrupted, until_reached};
 
@@ -103,12 +103,12 @@ async fn interrupted_deletion(
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn no_document_goes_into_a_corpus_whose_deletion_was_interrupted() {
-    interrupt_deletions_of(ProcessCluster::start(NODES)).await;
+    interrupt_deletions_of(ProcessCluster::start_by_layout(NODES)).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn no_document_goes_into_a_deleted_corpus_of_registered_nodes() {
-    interrupt_deletions_of(ProcessCluster::start_registered(NODES)).await;
+    interrupt_deletions_of(ProcessCluster::start(Shape::of(NODES))).await;
 }
 
 async fn interrupt_deletions_of(mut cluster: ProcessCluster) {
@@ -152,7 +152,7 @@ async fn interrupt_deletions_of(mut cluster: ProcessCluster) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_deletion_that_a_node_missed_holds_the_name_until_any_router_completes_it() {
-    let mut cluster = ProcessCluster::start(NODES);
+    let mut cluster = ProcessCluster::start_by_layout(NODES);
     let (one, two) = (cluster.client_of(0), cluster.add_router());
     let two = cluster.client_of(two);
     create(&two).await.unwrap();

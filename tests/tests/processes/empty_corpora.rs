@@ -82,7 +82,7 @@ fn restart_nodes(cluster: &mut ProcessCluster) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_empty_corpus_takes_16_kib_at_most_searched_or_loaded() {
-    let mut cluster = ProcessCluster::start(NODES);
+    let mut cluster = ProcessCluster::start_by_layout(NODES);
     let client = cluster.client();
     // Connections, threads and the space of a log take memory too.
     create_and_search(&client, (3, 1), 20).await;
@@ -154,7 +154,7 @@ fn work(cluster: &ProcessCluster) -> (Duration, Duration) {
 /// Other tests may take the processors meanwhile: the time that passes counts only with `SIMSHARD_LONG`.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_corpus_is_created_in_10_ms_beside_its_syncs() {
-    let cluster = ProcessCluster::start(NODES);
+    let cluster = ProcessCluster::start_by_layout(NODES);
     let (client, disk) = (cluster.client(), Disk::new(cluster.folder()));
     let corpora = corpora();
     let before = work(&cluster);

@@ -60,7 +60,7 @@ fn everywhere(ids: &[&str]) -> Vec<Vec<String>> {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn all_routers_see_the_corpora_in_etcd_and_serve_them_while_it_is_away() {
     let mut etcd = EtcdServer::start();
-    let mut cluster = ProcessCluster::start_with_metadata(2, &etcd.url());
+    let mut cluster = ProcessCluster::start_by_layout_at(2, &etcd.url());
     let other = cluster.add_router();
     let clients = [cluster.client(), cluster.client_of(other)];
     let [here, there] = &clients;
@@ -244,7 +244,7 @@ async fn an_emptied_directory_does_not_pass_for_the_one_that_held_shards() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_cluster_with_a_layout_file_goes_on_without_it() {
     let etcd = EtcdServer::start();
-    let mut old = ProcessCluster::start(2);
+    let mut old = ProcessCluster::start_by_layout(2);
     let client = old.client();
     create(&client, "crawl").await.unwrap();
     insert(&client, "crawl", "before").await;

@@ -3,22 +3,18 @@
 
 use std::time::{Duration, Instant};
 
-use simshard_cluster::{FileKeyValues, shard_records};
-use simshard_testkit::{End, ProcessCluster};
+use simshard_testkit::{End, ProcessCluster, Shape};
 use simshard_topology::replication::ShardRecord;
 use tokio::task::block_in_place;
-use tokio::time::{interval, timeout};
 
 use crate::load::{Load, create, until_found};
+use crate::records::{until_all, until_in_sync, until_short};
 
 /// Requests that are done before and after.
 const SOME: u64 = 20;
 
 /// Nodes ask each other for signs of life several times in this time.
 const ACQUAINTED: Duration = Duration::from_secs(1);
-
-/// How long a test waits for what must happen.
-const PATIENCE: Duration = Duration::from_secs(60);
 
 /// How one of the nodes fails.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -37,7 +33,7 @@ pub(crate) async fn get_acquainted(load: &Load) {
 
 async fn lose_one(replicas: usize, fault: Fault) {
     lose_one_of(
-        ProcessCluster::start_replicated(3, replicas),
+        ProcessCluster::start(Shape::of(3).with_replicas(replicas)),
         replicas,
         fault,
     )
@@ -61,7 +57,7 @@ async fn lose_one_of(mut cluster: ProcessCluster, replicas: usize, fault: Fault)
         // It believes in the old records at first.
         Fault::Frozen => cluster.thaw_node(0),
     }
-    until_whole(&cluster, &load, replicas).await;
+    until_in_sync(&cluster, replicas).await;
     println!("{replicas} replicas, it comes back: {:?}", load.gaps());
     // What it has copied counts.
     block_in_place(|| cluster.end_node(1, End::Killed));
@@ -69,36 +65,21 @@ async fn lose_one_of(mut cluster: ProcessCluster, replicas: usize, fault: Fault)
     load.end(&cluster.client()).await;
 }
 
-/// Waits until each shard has all its replicas in sync.
-async fn until_whole(cluster: &ProcessCluster, load: &Load, replicas: usize) {
-    let keys = FileKeyValues::at(cluster.metadata_file());
-    let whole = async {
-        loop {
-            let records = shard_records(&keys).await.unwrap();
-            if records
-                .values()
-                .all(|record| record.in_sync.len() == replicas)
-            {
-                break;
-            }
-            load.until_more(1).await;
-        }
-    };
-    timeout(PATIENCE, whole).await.unwrap();
-}
-
 /// A node that is lost for good is replaced by those that are left.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_a_lost_node_held_others_take_after_a_while() {
-    let mut cluster = ProcessCluster::start_replacing(4, 2, 1);
+    let mut cluster = ProcessCluster::start(Shape {
+        replace_seconds: Some(1),
+        ..Shape::of(4).with_replicas(2)
+    });
     create(&cluster.client()).await;
     let client = cluster.client().with_timeout(Duration::from_secs(20));
     let load = Load::start(&[client]);
     for lost in [0, 1] {
         get_acquainted(&load).await;
         block_in_place(|| cluster.end_node(lost, End::Killed));
-        until_short(&cluster, &load, 2).await;
-        until_whole(&cluster, &load, 2).await;
+        until_short(&cluster, 2).await;
+        until_in_sync(&cluster, 2).await;
     }
     load.until_more(SOME).await;
     load.end(&cluster.client()).await;
@@ -108,7 +89,7 @@ async fn what_a_lost_node_held_others_take_after_a_while() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_node_that_lost_its_directory_comes_back_with_an_empty_one() {
     for replicas in [2, 3] {
-        let mut cluster = ProcessCluster::start_replicated(3, replicas);
+        let mut cluster = ProcessCluster::start(Shape::of(3).with_replicas(replicas));
         create(&cluster.client()).await;
         let client = cluster.client().with_timeout(Duration::from_secs(20));
         let load = Load::start(&[client]);
@@ -121,29 +102,11 @@ async fn a_node_that_lost_its_directory_comes_back_with_an_empty_one() {
             cluster.end_node(0, End::Killed);
             cluster.start_node(0);
         });
-        until_whole(&cluster, &load, replicas).await;
+        until_in_sync(&cluster, replicas).await;
         block_in_place(|| cluster.end_node(1, End::Killed));
         load.until_more(SOME).await;
         load.end(&cluster.client()).await;
     }
-}
-
-/// Waits until a shard has fewer stores in sync.
-pub(crate) async fn until_short(cluster: &ProcessCluster, load: &Load, replicas: usize) {
-    let keys = FileKeyValues::at(cluster.metadata_file());
-    let short = async {
-        loop {
-            let records = shard_records(&keys).await.unwrap();
-            if records
-                .values()
-                .any(|record| record.in_sync.len() < replicas)
-            {
-                break;
-            }
-            load.until_more(1).await;
-        }
-    };
-    timeout(PATIENCE, short).await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -169,30 +132,14 @@ async fn three_replicas_go_on_when_one_is_frozen_and_take_it_back() {
 /// HC1, EP5: the two that are left have tables of all shards, and again when the next one dies.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn three_replicas_of_which_two_are_hot_go_on_when_one_is_killed_and_take_it_back() {
-    let cluster = ProcessCluster::start_hot_and_cold(3, 3, 2);
+    let cluster = ProcessCluster::start(Shape::of(3).with_replicas(3).with_hot(2));
     lose_one_of(cluster, 3, Fault::Killed).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn two_replicas_of_which_one_is_hot_go_on_when_one_is_killed_and_take_it_back() {
-    let cluster = ProcessCluster::start_hot_and_cold(3, 2, 1);
+    let cluster = ProcessCluster::start(Shape::of(3).with_replicas(2).with_hot(1));
     lose_one_of(cluster, 2, Fault::Killed).await;
-}
-
-/// Waits until all records are as meant.
-async fn until_all(cluster: &ProcessCluster, is_meant: impl Fn(&ShardRecord) -> bool) {
-    let keys = FileKeyValues::at(cluster.metadata_file());
-    let mut ticks = interval(Duration::from_millis(20));
-    let meant = async {
-        loop {
-            ticks.tick().await;
-            let records = shard_records(&keys).await.unwrap();
-            if records.values().all(|record| is_meant(record)) {
-                break;
-            }
-        }
-    };
-    timeout(PATIENCE, meant).await.unwrap();
 }
 
 fn hot(record: &ShardRecord) -> usize {
@@ -202,7 +149,7 @@ fn hot(record: &ShardRecord) -> usize {
 /// EP5, EP6, PE10: the second one that dies cannot be taken out, and is the only hot one of some shards.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn searches_go_on_where_the_only_hot_one_of_two_replicas_that_are_left_dies() {
-    let mut cluster = ProcessCluster::start_hot_and_cold(3, 3, 1);
+    let mut cluster = ProcessCluster::start(Shape::of(3).with_replicas(3).with_hot(1));
     let client = cluster.client().with_timeout(Duration::from_secs(20));
     create(&client).await;
     let load = Load::start(std::slice::from_ref(&client));
@@ -210,19 +157,18 @@ async fn searches_go_on_where_the_only_hot_one_of_two_replicas_that_are_left_die
     load.until_more(SOME).await;
     let batches = load.end(&client).await;
     block_in_place(|| cluster.end_node(2, End::Killed));
-    until_all(&cluster, |record| {
+    until_all(&cluster, "two are left, one of them hot", |record| {
         record.in_sync.len() == 2 && hot(record) == 1
     })
     .await;
     until_found(&client, batches).await;
     block_in_place(|| cluster.end_node(0, End::Killed));
-    let found = until_found(&client, batches);
-    timeout(PATIENCE, found).await.unwrap();
+    until_found(&client, batches).await;
     block_in_place(|| {
         cluster.start_node(0);
         cluster.start_node(2);
     });
-    until_all(&cluster, |record| {
+    until_all(&cluster, "all are back, one of them hot", |record| {
         record.in_sync.len() == 3 && hot(record) == 1
     })
     .await;

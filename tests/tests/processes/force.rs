@@ -4,15 +4,11 @@ use std::process::Output;
 use std::time::Duration;
 
 use simshard_client::{Client, Documents, Fingerprint, Queries, SearchSpec};
-use simshard_cluster::{FileKeyValues, shard_records};
-use simshard_testkit::{End, ProcessCluster, binary, run};
-use tokio::task::{block_in_place, yield_now};
-use tokio::time::{Instant, timeout};
+use simshard_testkit::{End, ProcessCluster, Shape, binary, run, until};
+use tokio::task::block_in_place;
 
 use crate::load::{CORPUS, create};
-
-/// How long a test waits for what must happen.
-const PATIENCE: Duration = Duration::from_secs(60);
+use crate::records::until_in_sync;
 
 fn some(from: u64) -> Queries {
     let spread = |place: u64| Fingerprint(place.wrapping_mul(0x9e37_79b9_7f4a_7c15));
@@ -22,6 +18,13 @@ fn some(from: u64) -> Queries {
 async fn insert(client: &Client, from: u64) -> Result<u64, simshard_client::ClientError> {
     let (keys, ids) = (some(from), vec![]);
     client.insert(CORPUS, Documents { keys, ids }).await
+}
+
+async fn until_inserted(client: &Client, from: u64) {
+    until("documents are inserted", async || {
+        insert(client, from).await.is_ok()
+    })
+    .await;
 }
 
 async fn found(client: &Client, from: u64) -> usize {
@@ -43,27 +46,10 @@ fn assert_says(output: &Output, code: i32, part: &str) {
     assert!(said.contains(part), "{said}");
 }
 
-/// How many stores in sync each shard has: the least, and the most.
-async fn in_sync(cluster: &ProcessCluster) -> (usize, usize) {
-    let keys = FileKeyValues::at(cluster.metadata_file());
-    let records = shard_records(&keys).await.unwrap();
-    let counts = || records.values().map(|record| record.in_sync.len());
-    (counts().min().unwrap(), counts().max().unwrap())
-}
-
-async fn until_in_sync(cluster: &ProcessCluster, replicas: usize) {
-    let all = async {
-        while in_sync(cluster).await != (replicas, replicas) {
-            yield_now().await;
-        }
-    };
-    timeout(PATIENCE, all).await.unwrap();
-}
-
 /// FO1-FO3.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_last_of_three_nodes_goes_on_alone_once_an_operator_says_so() {
-    let mut cluster = ProcessCluster::start_hot_and_cold(3, 3, 2);
+    let mut cluster = ProcessCluster::start(Shape::of(3).with_replicas(3).with_hot(2));
     let client = cluster.client().with_timeout(Duration::from_secs(5));
     create(&client).await;
     assert_eq!(insert(&client, 0).await.unwrap(), 100);
@@ -87,10 +73,7 @@ async fn the_last_of_three_nodes_goes_on_alone_once_an_operator_says_so() {
 
     let forced = force(&cluster, &["--from", "n3", "--stopped", "n1,n2"]);
     assert_says(&forced, 0, "n3 goes on alone with shards 00-ff");
-    let start = Instant::now();
-    while insert(&client, 100).await.is_err() {
-        assert!(start.elapsed() < PATIENCE);
-    }
+    until_inserted(&client, 100).await;
     assert_eq!(found(&client, 0).await + found(&client, 100).await, 200);
     let again = force(&cluster, &["--from", "n3", "--stopped", "n1,n2"]);
     assert_says(&again, 0, "nothing to do");
@@ -103,10 +86,7 @@ async fn the_last_of_three_nodes_goes_on_alone_once_an_operator_says_so() {
     until_in_sync(&cluster, 3).await;
     assert_eq!(insert(&client, 200).await.unwrap(), 100);
     block_in_place(|| cluster.end_node(2, End::Killed));
-    let start = Instant::now();
-    while insert(&client, 300).await.is_err() {
-        assert!(start.elapsed() < PATIENCE);
-    }
+    until_inserted(&client, 300).await;
     for from in [0, 100, 200, 300] {
         assert_eq!(found(&client, from).await, 100);
     }
@@ -115,7 +95,7 @@ async fn the_last_of_three_nodes_goes_on_alone_once_an_operator_says_so() {
 /// FO2: a node that answers loses what it held in sync, and copies it again.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn of_five_replicas_two_that_live_do_not_disagree() {
-    let mut cluster = ProcessCluster::start_replicated(5, 5);
+    let mut cluster = ProcessCluster::start(Shape::of(5).with_replicas(5));
     let client = cluster.client().with_timeout(Duration::from_secs(5));
     create(&client).await;
     assert_eq!(insert(&client, 0).await.unwrap(), 100);
@@ -128,9 +108,6 @@ async fn of_five_replicas_two_that_live_do_not_disagree() {
     let forced = force(&cluster, &["--from", "n4", "--stopped", "n1,n2,n3"]);
     assert_says(&forced, 0, "n4 goes on alone");
     until_in_sync(&cluster, 2).await;
-    let start = Instant::now();
-    while insert(&client, 100).await.is_err() {
-        assert!(start.elapsed() < PATIENCE);
-    }
+    until_inserted(&client, 100).await;
     assert_eq!(found(&client, 0).await + found(&client, 100).await, 200);
 }

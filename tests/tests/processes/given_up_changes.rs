@@ -59,7 +59,7 @@ impl Scene {
     async fn start() -> Self {
         let seed = fastrand::u64(..);
         println!("seed {seed}");
-        let cluster = ProcessCluster::start(3);
+        let cluster = ProcessCluster::start_by_layout(3);
         let b = cluster.client();
         let create = v1::CreateCorpusRequest {
             name: CORPUS.to_owned(),

@@ -8,12 +8,13 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use simshard_testkit::{End, ProcessCluster, did_nothing};
+use simshard_testkit::{End, ProcessCluster, Shape, did_nothing};
 use tokio::task::block_in_place;
 
-use crate::failovers::{get_acquainted, until_short};
+use crate::failovers::get_acquainted;
 use crate::load::{Load, create};
 use crate::readiness::until_ready;
+use crate::records::until_short;
 
 const NODE: usize = 1;
 
@@ -105,7 +106,7 @@ async fn a_node_whose_disk_hangs_leaves_its_shards_and_comes_back() {
         Err(error) => return did_nothing(&format!("no disk can be made: {error}")),
     };
     // The cluster goes first, and then the disk.
-    let mut cluster = ProcessCluster::start_replicated(3, 3);
+    let mut cluster = ProcessCluster::start(Shape::of(3).with_replicas(3));
     create(&cluster.client()).await;
     block_in_place(|| {
         cluster.end_node(NODE, End::Stopped);
@@ -117,7 +118,7 @@ async fn a_node_whose_disk_hangs_leaves_its_shards_and_comes_back() {
     get_acquainted(&load).await;
     load.gaps();
     block_in_place(|| disk.hang());
-    until_short(&cluster, &load, 3).await;
+    until_short(&cluster, 3).await;
     load.until_more(10).await;
     let gap = load.gaps().changes;
     assert!(gap < LONGEST_GAP, "no change was done for {gap:?}");

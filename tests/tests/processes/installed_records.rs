@@ -3,24 +3,18 @@
 
 use std::fs;
 use std::path::Path;
-use std::sync::Arc;
-use std::time::Duration;
 
 use simshard_client::{
     Client, ClientError, Documents, Fingerprint, Queries, Reason, SearchSpec, v1,
 };
-use simshard_cluster::{FileKeyValues, KeyValueStore, Outcome, Transaction, shard_records};
-use simshard_testkit::{End, ProcessCluster, binary, run};
-use simshard_topology::replication::ShardRecord;
+use simshard_cluster::{FileKeyValues, KeyValueStore, Outcome, Transaction};
+use simshard_testkit::{End, ProcessCluster, Shape, binary, run, until};
 use tokio::task::block_in_place;
-use tokio::time::{interval, timeout};
 
 use crate::interruptions::until_reached;
+use crate::records::until_in_sync;
 
 const NODES: usize = 2;
-
-/// How long a test waits for what must happen.
-const PATIENCE: Duration = Duration::from_secs(60);
 
 fn all() -> Queries {
     let spread = |number: u64| Fingerprint(number.wrapping_mul(0x9e37_79b9_7f4a_7c15));
@@ -94,20 +88,17 @@ fn refusal(cluster: &ProcessCluster) -> String {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_node_does_not_start_with_metadata_of_another_history() {
-    let mut cluster = ProcessCluster::start_registered(NODES);
+    let mut cluster = ProcessCluster::start(Shape::of(NODES));
     let client = cluster.client();
     fill(&client).await;
     let older = fs::read(cluster.metadata_file()).unwrap();
     // It hears of this one while it runs.
     let directory = cluster.folder().join("n1");
     edit(&cluster, with_epoch(2)).await;
-    let installed = async {
-        while !has_installed_from_log(&directory) {
-            tokio::task::yield_now().await;
-        }
-    };
-    let patience = Duration::from_secs(60);
-    tokio::time::timeout(patience, installed).await.unwrap();
+    until("it has installed a record", async || {
+        has_installed_from_log(&directory)
+    })
+    .await;
     cluster.end_node(0, End::Killed);
 
     assert_listed(&cluster, &directory);
@@ -160,7 +151,7 @@ fn has_installed_from_log(directory: &Path) -> bool {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_cluster_begins_anew_after_its_metadata_was_lost() {
-    let mut cluster = ProcessCluster::start_registered(NODES);
+    let mut cluster = ProcessCluster::start(Shape::of(NODES));
     let client = cluster.client();
     fill(&client).await;
     for generation in 1..=2 {
@@ -200,7 +191,7 @@ async fn a_cluster_begins_anew_after_its_metadata_was_lost() {
 /// A directory was lost together with the metadata. Its node would answer as if nothing had been stored.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_cluster_does_not_begin_anew_with_a_directory_that_lost_its_documents() {
-    let mut cluster = ProcessCluster::start_registered(NODES);
+    let mut cluster = ProcessCluster::start(Shape::of(NODES));
     fill(&cluster.client()).await;
     cluster.end_router(0, End::Killed);
     for node in 0..NODES {
@@ -223,7 +214,7 @@ async fn a_cluster_does_not_begin_anew_with_a_directory_that_lost_its_documents(
 /// The others hold all, and the node whose directory was lost copies it at once: then another one may die.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_lost_directory_is_copied_once_the_cluster_has_begun_anew() {
-    let mut cluster = ProcessCluster::start_replicated(3, 3);
+    let mut cluster = ProcessCluster::start(Shape::of(3).with_replicas(3));
     let client = cluster.client();
     fill(&client).await;
     let uid = client.list_stored_corpora().await.unwrap()[0].uid.clone();
@@ -243,15 +234,7 @@ async fn a_lost_directory_is_copied_once_the_cluster_has_begun_anew() {
     let recover = ["corpus", "recover", "--router", &url, &uid];
     let recovered = run(binary(), [&recover[..], &named].concat(), "");
     assert!(recovered.status.success(), "{recovered:?}");
-    let keys = FileKeyValues::at(cluster.metadata_file());
-    let whole = async {
-        let mut ticks = interval(Duration::from_millis(100));
-        let is_whole = |record: &Arc<ShardRecord>| record.in_sync.len() == 3;
-        while !shard_records(&keys).await.unwrap().values().all(is_whole) {
-            ticks.tick().await;
-        }
-    };
-    timeout(PATIENCE, whole).await.unwrap();
+    until_in_sync(&cluster, 3).await;
     cluster.end_node(2, End::Killed);
     let documents = Documents {
         keys: Queries::Fingerprints(vec![Fingerprint(7)]),

@@ -6,27 +6,22 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use simshard_client::{ClientError, Reason};
-use simshard_testkit::{End, ProcessCluster};
+use simshard_testkit::{End, ProcessCluster, until, until_some};
 use tokio::task::block_in_place;
-
-/// How long a test waits for a cluster to do what it should.
-const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Does it until no node and no router is away.
 pub(crate) async fn until_reached<T>(
     work: impl AsyncFn() -> Result<T, ClientError>,
 ) -> Result<T, ClientError> {
-    let reached = async {
-        loop {
-            match work().await {
-                Err(error) if error.reason() == Some(Reason::NodeUnreachable) => {}
-                // The connection to a router that was killed.
-                Err(ClientError::NoRouter { .. }) => {}
-                outcome => break outcome,
-            }
+    until_some("no node and no router is away", async || {
+        match work().await {
+            Err(error) if error.reason() == Some(Reason::NodeUnreachable) => None,
+            // The connection to a router that was killed.
+            Err(ClientError::NoRouter { .. }) => None,
+            outcome => Some(outcome),
         }
-    };
-    tokio::time::timeout(PATIENCE, reached).await.unwrap()
+    })
+    .await
 }
 
 /// The file that a router locks while it changes the corpora.
@@ -100,12 +95,7 @@ pub(crate) async fn interrupted<T: Send + 'static>(
             }
         }
         Moment::InTheStore => {
-            let waited_for = async {
-                while !lock.is_waited_for() {
-                    tokio::task::yield_now().await;
-                }
-            };
-            tokio::time::timeout(PATIENCE, waited_for).await.unwrap();
+            until("it waits for the lock", async || lock.is_waited_for()).await;
         }
     }
     victim.end(cluster);

@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 use futures_util::future::join_all;
 use parking_lot::Mutex;
 use simshard_client::{Client, ClientError, Documents, Fingerprint, Queries, SearchSpec, v1};
-use tokio::task::{JoinHandle, yield_now};
+use simshard_testkit::{until, until_some};
+use tokio::task::JoinHandle;
 
 /// Documents in a batch: their shards are on all nodes.
 const BATCH: u64 = 40;
@@ -34,13 +35,11 @@ async fn found(client: &Client, batch: Queries) -> Result<usize, ClientError> {
 /// Waits until searches are answered. The documents of this number of batches are found.
 pub(crate) async fn until_found(client: &Client, batches: u64) {
     for number in 0..batches {
-        let found = loop {
-            match found(client, batch(number)).await {
-                Ok(found) => break found,
-                Err(error) => println!("{error}"),
-            }
-        };
-        assert_eq!(found as u64, BATCH);
+        let found = until_some("searches are answered", async || {
+            let found = found(client, batch(number)).await;
+            found.inspect_err(|error| println!("{error}")).ok()
+        });
+        assert_eq!(found.await as u64, BATCH);
     }
 }
 
@@ -99,11 +98,11 @@ impl Load {
     pub(crate) async fn until_more(&self, more: u64) {
         let progress = &self.progress;
         let enough = progress.done.load(Ordering::Relaxed) + more;
-        while progress.done.load(Ordering::Relaxed) < enough
-            && !progress.is_over.load(Ordering::Relaxed)
-        {
-            yield_now().await;
-        }
+        until("batches are done", async || {
+            progress.done.load(Ordering::Relaxed) >= enough
+                || progress.is_over.load(Ordering::Relaxed)
+        })
+        .await;
     }
 
     /// The longest gaps since this was last asked.

@@ -48,7 +48,7 @@ async fn create(client: &Client, name: &str) -> Result<v1::Corpus, ClientError> 
 
 /// Three nodes and a router, and corpora `a` and `b`, of which `a` holds all documents.
 async fn cluster() -> (ProcessCluster, Client) {
-    let cluster = ProcessCluster::start(3);
+    let cluster = ProcessCluster::start_by_layout(3);
     let client = cluster.client();
     create(&client, "a").await.unwrap();
     create(&client, "b").await.unwrap();
@@ -315,7 +315,7 @@ async fn a_node_with_an_emptied_directory_says_what_it_lost() {
 /// An error travels in headers: one that named all corpora would be too long for them.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_loss_of_hundreds_of_records_is_told() {
-    let cluster = ProcessCluster::start(1);
+    let cluster = ProcessCluster::start_by_layout(1);
     let client = cluster.client();
     for number in 0..250 {
         create(&client, &format!("c{number}")).await.unwrap();

@@ -33,6 +33,7 @@ mod older_directories;
 mod on_demand;
 mod open_files;
 mod readiness;
+mod records;
 mod replicas;
 mod roles;
 mod searches_without_a_node;

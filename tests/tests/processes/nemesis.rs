@@ -12,11 +12,11 @@ use fastrand::Rng;
 use simshard_cluster::{key_values_at, registered_stores, shard_records};
 use simshard_proto::shard::v1::PingRequest;
 use simshard_proto::shard::v1::shard_service_client::ShardServiceClient;
-use simshard_testkit::{End, ProcessCluster, is_long};
+use simshard_testkit::{End, ProcessCluster, Shape, is_long, until};
 use simshard_topology::ShardId;
 use simshard_topology::replication::StoreId;
 use tokio::task::block_in_place;
-use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
+use tokio::time::{sleep, timeout};
 use tonic::transport::Endpoint;
 
 use crate::load::create;
@@ -24,18 +24,12 @@ use oracle::Oracle;
 
 const NODES: usize = 3;
 
-/// How long a test waits for what must happen.
-const PATIENCE: Duration = Duration::from_secs(120);
-
 /// How long a node has to say which records it has.
 const ANSWER: Duration = Duration::from_secs(1);
 
 /// In this time nodes hear from each other which records they have installed, by their pings. If a store was alone in sync
 /// and its disk is lost before, no other knows whether it had installed the record that adds another: that takes `force`.
 const HEARD: Duration = Duration::from_secs(1);
-
-/// How often it looks.
-const INTERVAL: Duration = Duration::from_millis(100);
 
 fn faults() -> usize {
     if is_long() { 300 } else { 6 }
@@ -48,17 +42,6 @@ fn seed() -> u64 {
     let seed = given.unwrap_or_else(|| fastrand::u64(..));
     println!("seed {seed}");
     seed
-}
-
-async fn until(mut what: impl AsyncFnMut() -> bool) {
-    let reached = async {
-        let mut ticks = interval(INTERVAL);
-        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        while !what().await {
-            ticks.tick().await;
-        }
-    };
-    timeout(PATIENCE, reached).await.unwrap();
 }
 
 /// Whether each shard has all its replicas in sync, and all of them live and have installed its record.
@@ -125,7 +108,7 @@ struct World {
 
 impl World {
     fn new(replicas: usize, hot: usize) -> Self {
-        let cluster = ProcessCluster::start_hot_and_cold(NODES, replicas, hot);
+        let cluster = ProcessCluster::start(Shape::of(NODES).with_replicas(replicas).with_hot(hot));
         Self {
             metadata: format!("file:{}", cluster.metadata_file().display()),
             cluster,
@@ -134,7 +117,10 @@ impl World {
     }
 
     async fn until_whole(&self) {
-        until(async || is_whole(&self.metadata, self.replicas).await).await;
+        until("each shard has all its replicas", async || {
+            is_whole(&self.metadata, self.replicas).await
+        })
+        .await;
     }
 
     /// Kills a node, and starts it without its data, as after the loss of a disk.

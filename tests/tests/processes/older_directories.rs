@@ -4,7 +4,6 @@
 use std::fs;
 use std::net::SocketAddr;
 use std::path::Path;
-use std::time::{Duration, Instant};
 
 use simshard_client::{Client, ClientError, Documents, Fingerprint, Queries, SearchSpec, v1};
 use simshard_cluster::{FileKeyValues, KeyValueStore, key_values_at, published, shard_records};
@@ -12,17 +11,13 @@ use simshard_proto::shard::v1::PingRequest;
 use simshard_proto::shard::v1::shard_service_client::ShardServiceClient;
 use simshard_storage::Store;
 use simshard_testkit::{
-    End, EtcdServer, Process, ProcessCluster, Running, binary, run_with_open_input,
+    End, EtcdServer, Process, ProcessCluster, Running, Shape, binary, run_with_open_input, until,
 };
 use simshard_topology::replication::StoreId;
-use tokio::task::{block_in_place, yield_now};
-use tokio::time::timeout;
+use tokio::task::block_in_place;
 use tonic::transport::Endpoint;
 
 use crate::interruptions::until_reached;
-
-/// How long a test waits for what must happen.
-const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A node with no more arguments than these does not publish before it ends.
 const PUBLISH_EACH_SECOND: &[&str] = &["--publish-seconds", "1"];
@@ -133,18 +128,9 @@ impl CopiedDirectory {
     }
 }
 
-async fn until(what: impl AsyncFn() -> bool) {
-    let reached = async {
-        while !what().await {
-            yield_now().await;
-        }
-    };
-    timeout(PATIENCE, reached).await.unwrap();
-}
-
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_directory_of_an_earlier_start_is_refused_until_the_loss_is_accepted() {
-    let mut cluster = ProcessCluster::start_registered(2);
+    let mut cluster = ProcessCluster::start(Shape::of(2));
     let client = cluster.client();
     create(&client, "old").await;
     insert(&client, "old", 0..100).await;
@@ -185,7 +171,7 @@ async fn a_directory_of_an_earlier_start_is_refused_until_the_loss_is_accepted()
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_directory_of_the_same_start_is_refused_if_its_log_is_shorter() {
-    let mut cluster = ProcessCluster::start_registered(1);
+    let mut cluster = ProcessCluster::start(Shape::of(1));
     let client = cluster.client();
     create(&client, "crawl").await;
     let (data, older) = (cluster.data(0), cluster.folder().join("older"));
@@ -204,7 +190,10 @@ async fn a_directory_of_the_same_start_is_refused_if_its_log_is_shorter() {
             // What is not published at once is published in the end.
             block_in_place(|| cluster.end_node(0, End::Stopped));
         } else {
-            until(async || copied.is_behind(&keys).await).await;
+            until("a later record is published", async || {
+                copied.is_behind(&keys).await
+            })
+            .await;
             block_in_place(|| cluster.end_node(0, End::Killed));
         }
         assert!(copied.is_behind(&keys).await);
@@ -240,7 +229,7 @@ async fn fewest_in_sync(keys: &dyn KeyValueStore) -> usize {
 /// RG3. If the others have taken it out of the records before, it may start, as a learner: then this is tried again.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_directory_that_lacks_what_other_nodes_heard_of_is_refused() {
-    let mut cluster = ProcessCluster::start_replicated(2, 2);
+    let mut cluster = ProcessCluster::start(Shape::of(2).with_replicas(2));
     let client = cluster.client();
     create(&client, "crawl").await;
     let (data, older) = (cluster.data(0), cluster.folder().join("older"));
@@ -251,23 +240,27 @@ async fn a_directory_that_lacks_what_other_nodes_heard_of_is_refused() {
             cluster.end_node(0, End::Stopped);
             cluster.start_node_with(0, &["--publish-seconds", "3600"]);
         });
-        until(async || fewest_in_sync(&keys).await == 2).await;
+        until("both are in sync", async || {
+            fewest_in_sync(&keys).await == 2
+        })
+        .await;
         insert(&client, "crawl", round * 100..round * 100 + 50).await;
         let copied = CopiedDirectory::of(&data, &older);
         insert(&client, "crawl", round * 100 + 50..round * 100 + 100).await;
         let peer = cluster.node_addresses()[1];
-        until(async || heard(peer, copied.store).await > copied.recovered).await;
+        until("a peer hears of a later record", async || {
+            heard(peer, copied.store).await > copied.recovered
+        })
+        .await;
         assert!(!copied.is_behind(&keys).await);
         block_in_place(|| cluster.end_node(0, End::Killed));
         copy(&data, &cluster.folder().join("newest"));
         copy(&older, &data);
         let mut starting = Running::start(binary(), cluster.node_args(0));
-        let decided = async {
-            while !starting.has_ended() && fewest_in_sync(&keys).await == 2 {
-                yield_now().await;
-            }
-        };
-        timeout(PATIENCE, decided).await.expect("it is refused");
+        until("it is refused, or evicted", async || {
+            starting.has_ended() || fewest_in_sync(&keys).await < 2
+        })
+        .await;
         if starting.has_ended() {
             let told = starting.output();
             let told = String::from_utf8(told.stderr).unwrap();
@@ -278,7 +271,10 @@ async fn a_directory_that_lacks_what_other_nodes_heard_of_is_refused() {
         starting.kill();
         copy(&cluster.folder().join("newest"), &data);
         block_in_place(|| cluster.start_node(0));
-        until(async || fewest_in_sync(&keys).await == 2).await;
+        until("both are in sync", async || {
+            fewest_in_sync(&keys).await == 2
+        })
+        .await;
     }
     assert!(is_refused, "the others were always faster");
     copy(&cluster.folder().join("newest"), &data);
@@ -289,7 +285,7 @@ async fn a_directory_that_lacks_what_other_nodes_heard_of_is_refused() {
 /// Several ways to start a copy: none leaves two processes that both serve.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_copy_beside_the_original_is_refused_or_takes_its_place() {
-    let mut cluster = ProcessCluster::start_registered(1);
+    let mut cluster = ProcessCluster::start(Shape::of(1));
     let client = cluster.client();
     create(&client, "crawl").await;
     insert(&client, "crawl", 0..50).await;
@@ -308,11 +304,7 @@ async fn a_copy_beside_the_original_is_refused_or_takes_its_place() {
     copy(&data, &other);
     let args = args_of_copy(&cluster, &other);
     let _copy = block_in_place(|| Process::serve(binary(), args));
-    let patience = Instant::now() + PATIENCE;
-    while !original.has_ended() {
-        assert!(Instant::now() < patience, "it goes on");
-        yield_now().await;
-    }
+    until("the original ends", async || original.has_ended()).await;
     let ended = original.output();
     let told = String::from_utf8(ended.stderr).unwrap();
     assert_eq!(ended.status.code(), Some(2), "{told}");
@@ -326,7 +318,7 @@ async fn a_copy_beside_the_original_is_refused_or_takes_its_place() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_node_starts_again_however_it_ended() {
-    let mut cluster = ProcessCluster::start_registered(1);
+    let mut cluster = ProcessCluster::start(Shape::of(1));
     let client = cluster.client();
     create(&client, "crawl").await;
     for round in 0..10 {
@@ -342,7 +334,10 @@ async fn a_node_starts_again_however_it_ended() {
         let changing = &changing[round as usize % 3];
         let before = fs::read(changing).unwrap();
         let mut starting = Running::start(binary(), cluster.node_args(0));
-        until(async || fs::read(changing).unwrap() != before).await;
+        until("the file changes", async || {
+            fs::read(changing).unwrap() != before
+        })
+        .await;
         assert!(!starting.has_ended());
         starting.kill();
         block_in_place(|| cluster.start_node_with(0, PUBLISH_EACH_SECOND));
@@ -354,7 +349,7 @@ async fn a_node_starts_again_however_it_ended() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_node_serves_and_ends_while_the_metadata_is_away_and_publishes_once_it_is_back() {
     let mut etcd = EtcdServer::start();
-    let mut cluster = ProcessCluster::start_registered_at(1, &etcd.url());
+    let mut cluster = ProcessCluster::start_at(Shape::of(1), &etcd.url());
     let client = cluster.client();
     create(&client, "crawl").await;
     insert(&client, "crawl", 0..10).await;
@@ -372,6 +367,9 @@ async fn a_node_serves_and_ends_while_the_metadata_is_away_and_publishes_once_it
     assert_eq!(found(&client, "crawl", 0..30).await, 30);
     etcd.restart();
     let keys = key_values_at(&etcd.url()).unwrap();
-    until(async || copied.is_behind(&*keys).await).await;
+    until("a later record is published", async || {
+        copied.is_behind(&*keys).await
+    })
+    .await;
     assert_eq!(found(&client, "crawl", 0..30).await, 30);
 }

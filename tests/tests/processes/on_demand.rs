@@ -3,7 +3,7 @@
 
 use simshard_client::v1::{self, CorpusState};
 use simshard_client::{Client, ClientError, Documents, Fingerprint, Queries, Reason, SearchSpec};
-use simshard_testkit::{End, EtcdServer, ProcessCluster};
+use simshard_testkit::{End, EtcdServer, ProcessCluster, Shape};
 use tokio::task::block_in_place;
 
 use crate::interruptions::until_reached;
@@ -44,7 +44,7 @@ async fn found(client: &Client, corpus: &str, queries: Queries) -> Result<usize,
 /// OD1.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_corpus_is_created_with_a_node_down_and_used_once_it_is_back() {
-    let mut cluster = ProcessCluster::start_registered(NODES);
+    let mut cluster = ProcessCluster::start(Shape::of(NODES));
     cluster.end_node(2, End::Killed);
     let client = cluster.client();
     create(&client, "crawl").await.unwrap();
@@ -72,7 +72,7 @@ async fn a_corpus_is_created_with_a_node_down_and_used_once_it_is_back() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_deletion_with_a_node_down_is_completed_once_it_is_back() {
-    let mut cluster = ProcessCluster::start_registered(NODES);
+    let mut cluster = ProcessCluster::start(Shape::of(NODES));
     let other = cluster.add_router();
     let (client, remembers) = (cluster.client(), cluster.client_of(other));
     create(&client, "crawl").await.unwrap();
@@ -106,7 +106,7 @@ async fn a_deletion_with_a_node_down_is_completed_once_it_is_back() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_a_node_lacks_is_not_made_while_the_metadata_is_away() {
     let mut etcd = EtcdServer::start();
-    let cluster = ProcessCluster::start_registered_at(NODES, &etcd.url());
+    let cluster = ProcessCluster::start_at(Shape::of(NODES), &etcd.url());
     let client = cluster.client();
     create(&client, "crawl").await.unwrap();
     insert(&client, "crawl", of_the_first_node()).await.unwrap();

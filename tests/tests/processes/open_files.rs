@@ -2,20 +2,16 @@
 
 #![cfg(target_os = "linux")]
 
-use std::time::{Duration, Instant};
-
 use rustix::process::{Pid, Resource, Rlimit, prlimit};
 use simshard_client::{Client, ClientError, Documents, Queries, Reason, SearchSpec, v1};
 use simshard_simhash::Fingerprint;
-use simshard_testkit::{Process, binary, free_addresses, write_layout_file};
+use simshard_testkit::{Process, binary, free_addresses, until, write_layout_file};
 
 /// Documents of a batch.
 const BATCH: u64 = 2000;
 
 /// More batches than memory holds.
 const MOST_BATCHES: u64 = 200;
-
-const PATIENCE: Duration = Duration::from_secs(60);
 
 fn batch(number: u64) -> Documents {
     let numbers = number * BATCH..(number + 1) * BATCH;
@@ -90,11 +86,11 @@ async fn a_node_out_of_file_descriptors_refuses_inserts_and_goes_on_once_there_a
         maximum: Some(8192),
         current: unlimited.current.map(|current| current.min(8192)),
     });
-    let started = Instant::now();
-    while let Err(error) = client.insert("c", batch(inserted)).await {
-        assert_out_of_files(&error);
-        assert!(started.elapsed() < PATIENCE, "{error}");
-    }
+    until("it may open files again", async || {
+        let inserted = client.insert("c", batch(inserted)).await;
+        inserted.inspect_err(assert_out_of_files).is_ok()
+    })
+    .await;
     assert_eq!(process.terminate(), Some(0));
     let process = Process::serve(binary(), &node);
     assert_found(&client, 0..inserted + 1).await;

@@ -3,31 +3,28 @@
 use std::time::Duration;
 
 use simshard_cluster::{FileKeyValues, shard_records};
-use simshard_testkit::{End, ProcessCluster};
+use simshard_testkit::{End, ProcessCluster, Shape, until};
 use tokio::task::block_in_place;
-use tokio::time::{interval, timeout};
 use tonic::transport::Endpoint;
 use tonic_health::ServingStatus;
 use tonic_health::pb::HealthCheckRequest;
 use tonic_health::pb::health_client::HealthClient;
 
-use crate::failovers::{get_acquainted, until_short};
+use crate::failovers::get_acquainted;
 use crate::load::{Load, create};
-
-/// How long a node may take to get ready.
-const PATIENCE: Duration = Duration::from_secs(60);
+use crate::records::until_short;
 
 /// PE5: the health of a node that comes back follows its shards.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_node_that_comes_back_is_ready_once_it_is_in_sync() {
-    let mut cluster = ProcessCluster::start_replicated(3, 2);
+    let mut cluster = ProcessCluster::start(Shape::of(3).with_replicas(2));
     create(&cluster.client()).await;
     until_ready(&cluster, 0).await;
     let client = cluster.client().with_timeout(Duration::from_secs(20));
     let load = Load::start(&[client]);
     get_acquainted(&load).await;
     block_in_place(|| cluster.end_node(0, End::Killed));
-    until_short(&cluster, &load, 2).await;
+    until_short(&cluster, 2).await;
     let log = block_in_place(|| cluster.start_node_with_log(0));
     until_ready(&cluster, 0).await;
     let records = shard_records(&FileKeyValues::at(cluster.metadata_file()))
@@ -48,16 +45,10 @@ pub(crate) async fn until_ready(cluster: &ProcessCluster, node: usize) {
         .unwrap()
         .connect_lazy();
     let mut health = HealthClient::new(channel);
-    let mut ticks = interval(Duration::from_millis(10));
-    let ready = async {
-        loop {
-            ticks.tick().await;
-            let service = "simshard.shard.v1.ShardService".to_owned();
-            let status = health.check(HealthCheckRequest { service }).await;
-            if status.is_ok_and(|status| status.get_ref().status == ServingStatus::Serving as i32) {
-                break;
-            }
-        }
-    };
-    timeout(PATIENCE, ready).await.unwrap();
+    until("the node is ready", async || {
+        let service = "simshard.shard.v1.ShardService".to_owned();
+        let status = health.check(HealthCheckRequest { service }).await;
+        status.is_ok_and(|status| status.get_ref().status == ServingStatus::Serving as i32)
+    })
+    .await;
 }

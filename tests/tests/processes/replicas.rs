@@ -7,7 +7,7 @@ use std::time::Duration;
 use futures_util::TryStreamExt;
 use simshard_client::{Client, ClientError, Documents, Fingerprint, Queries, Reason, SearchSpec};
 use simshard_simhash::synthetic::Data;
-use simshard_testkit::{End, Oracle, ProcessCluster};
+use simshard_testkit::{End, Oracle, ProcessCluster, Shape};
 use tokio::task::block_in_place;
 
 use crate::load::create;
@@ -82,7 +82,7 @@ async fn check(client: &Client, oracle: &Oracle) {
 
 async fn lose_nodes(replicas: usize) {
     const NODES: usize = 3;
-    let mut cluster = ProcessCluster::start_replicated(NODES, replicas);
+    let mut cluster = ProcessCluster::start(Shape::of(NODES).with_replicas(replicas));
     let client = cluster.client().with_timeout(Duration::from_secs(20));
     create(&client).await;
     let mut oracle = Oracle::default();
@@ -120,7 +120,7 @@ async fn one_of_three_replicas_answers_for_all_and_two_take_changes() {
 /// Each node tells of the shards of which it has tables, and of each how many documents it has.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn hot_replicas_tell_of_their_shards_and_cold_ones_do_not() {
-    let cluster = ProcessCluster::start_hot_and_cold(3, 3, 2);
+    let cluster = ProcessCluster::start(Shape::of(3).with_replicas(3).with_hot(2));
     let client = cluster.client().with_timeout(Duration::from_secs(20));
     create(&client).await;
     let mut oracle = Oracle::default();

@@ -5,7 +5,7 @@ use std::fs;
 use std::time::{Duration, Instant};
 
 use simshard_client::{Client, Documents, Fingerprint, Queries, SearchSpec};
-use simshard_testkit::{End, EtcdServer, ProcessCluster};
+use simshard_testkit::{End, EtcdServer, ProcessCluster, Shape};
 use tokio::task::block_in_place;
 use tokio::time::timeout;
 
@@ -54,7 +54,7 @@ async fn find(client: &Client) -> Duration {
 async fn two_of_three_replicas_prove_answers_while_etcd_is_away() {
     for is_killed in [true, false] {
         let etcd = EtcdServer::start();
-        let mut cluster = ProcessCluster::start_hot_and_cold_at(3, 3, 3, &etcd.url());
+        let mut cluster = ProcessCluster::start_at(Shape::of(3).with_replicas(3), &etcd.url());
         let client = fill(&cluster).await;
         // Readings of the metadata do not fail, they are not answered.
         etcd.freeze();
@@ -76,7 +76,7 @@ async fn two_of_three_replicas_prove_answers_while_etcd_is_away() {
 /// SL1: of the two hot replicas of a shard, one is frozen, and the other one was late once. A cold one is no help.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_node_that_was_late_once_is_asked_again_while_another_one_is_frozen() {
-    let cluster = ProcessCluster::start_hot_and_cold(3, 3, 2);
+    let cluster = ProcessCluster::start(Shape::of(3).with_replicas(3).with_hot(2));
     let client = fill(&cluster).await;
     fs::write(cluster.metadata_file(), "no metadata").unwrap();
     cluster.freeze_node(0);
@@ -99,7 +99,7 @@ async fn a_node_that_was_late_once_is_asked_again_while_another_one_is_frozen() 
 /// What nodes hold of a corpus is told without those that do not answer.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_corpus_is_described_while_a_node_is_frozen() {
-    let cluster = ProcessCluster::start_replicated(3, 3);
+    let cluster = ProcessCluster::start(Shape::of(3).with_replicas(3));
     let client = fill(&cluster).await;
     cluster.freeze_node(0);
     let described = timeout(ANSWER_TIME, client.get_corpus(CORPUS)).await;

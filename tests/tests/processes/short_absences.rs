@@ -4,7 +4,7 @@ use std::fs;
 use std::time::Duration;
 
 use simshard_client::{Client, Documents, Fingerprint, Queries, SearchSpec};
-use simshard_testkit::{End, ProcessCluster};
+use simshard_testkit::{End, ProcessCluster, Shape};
 use tokio::task::block_in_place;
 
 use crate::load::{CORPUS, create};
@@ -61,7 +61,7 @@ async fn found(client: &Client, numbers: std::ops::Range<u64>) -> usize {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_node_that_was_away_for_a_moment_copies_what_changed() {
-    let mut cluster = ProcessCluster::start_replicated(3, 3);
+    let mut cluster = ProcessCluster::start(Shape::of(3).with_replicas(3));
     let client = cluster.client().with_timeout(Duration::from_secs(20));
     create(&client).await;
     client.insert(CORPUS, documents(0..STORED)).await.unwrap();

@@ -9,7 +9,7 @@ use simshard_client::{
 };
 use simshard_cluster::{FileKeyValues, registered_stores, take_steps};
 use simshard_simhash::synthetic::Data;
-use simshard_testkit::{End, Process, ProcessCluster, binary};
+use simshard_testkit::{End, Process, ProcessCluster, Shape, binary};
 use simshard_topology::replication::{Epoch, ShardRecord, Step};
 use tokio::task::block_in_place;
 
@@ -32,7 +32,7 @@ async fn insert(client: &Client, fingerprint: Fingerprint) -> Result<u64, Client
 /// PR1.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_answer_by_a_record_that_was_replaced_does_not_count() {
-    let mut cluster = ProcessCluster::start_replicated(3, 3);
+    let mut cluster = ProcessCluster::start(Shape::of(3).with_replicas(3));
     let client = cluster.client();
     let create = v1::CreateCorpusRequest {
         name: "crawl".to_owned(),

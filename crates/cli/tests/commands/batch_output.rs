@@ -10,13 +10,10 @@ use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use simshard_testkit::run;
+use simshard_testkit::{block_until, run};
 use tempfile::TempDir;
 
 use crate::{BINARY, log, said};
-
-/// A condition that does not come by then never will.
-const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Runs a command that must end well and say nothing but its recipe, and returns what it printed.
 fn succeed(args: &[&str], input: &str) -> String {
@@ -81,14 +78,6 @@ impl Folder {
     fn bash(&self, script: &str, input: &str) -> Output {
         let script = format!("cd '{}'; simshard='{BINARY}'; {script}", self.path(""));
         run("bash", ["-c", &script], input)
-    }
-}
-
-fn wait_until(condition: impl Fn() -> bool) {
-    let start = Instant::now();
-    while !condition() {
-        assert!(start.elapsed() < PATIENCE, "it never happened");
-        std::thread::yield_now();
     }
 }
 
@@ -254,7 +243,9 @@ fn a_signal_leaves_the_old_output_and_nothing_else() {
             stdin.write_all(input.as_bytes()).unwrap();
             let stdin = input.is_empty().then_some(stdin);
             let least = if input.is_empty() { 0 } else { 1 << 20 };
-            wait_until(|| unfinished_bytes().is_some_and(|bytes| bytes >= least));
+            block_until("the output grows", || {
+                unfinished_bytes().is_some_and(|bytes| bytes >= least)
+            });
             signal(&child, name);
             let output = child.wait_with_output().unwrap();
             assert_eq!(output.status.signal(), Some(number), "{}", log(&output));
@@ -279,7 +270,7 @@ fn a_signal_that_is_ignored_at_the_start_stays_ignored() {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    wait_until(|| !folder.names("").is_empty());
+    block_until("the output begins", || !folder.names("").is_empty());
     signal(&child, "HUP");
     signal(&child, "INT");
     child.stdin.take().unwrap().write_all(b"4\n5\n").unwrap();

@@ -3,16 +3,11 @@
 use std::fs;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::thread;
-use std::time::{Duration, Instant};
 
 use serde_json::Value;
-use simshard_testkit::{did_nothing, etcd_program, run};
+use simshard_testkit::{block_until, did_nothing, etcd_program, run};
 
 use crate::BINARY;
-
-/// An event that has not come by then will not come.
-const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A folder on the disk that the program was built on: others may be in memory.
 fn folder() -> tempfile::TempDir {
@@ -164,10 +159,9 @@ fn a_signal_ends_it_with_its_processes_and_its_folder() {
     let folder = folder();
     let path = folder.path().to_str().unwrap();
     let mut bench = start(&["bench", "cluster", "--case", "mixed", "--folder", path]);
-    wait_until(
-        || processes_in(path).len() == 5,
-        "the bench, nodes and router run",
-    );
+    block_until("the bench, nodes and router run", || {
+        processes_in(path).len() == 5
+    });
     let kill = ["-s", "TERM", &bench.id().to_string()];
     assert!(Command::new("kill").args(kill).status().unwrap().success());
     assert_eq!(bench.wait().unwrap().code(), Some(1));
@@ -182,14 +176,6 @@ fn start(arguments: &[&str]) -> Child {
         .stdout(Stdio::null())
         .stderr(Stdio::null());
     command.spawn().unwrap()
-}
-
-fn wait_until(condition: impl Fn() -> bool, what: &str) {
-    let start = Instant::now();
-    while !condition() {
-        assert!(start.elapsed() < PATIENCE, "never: {what}");
-        thread::yield_now();
-    }
 }
 
 /// The processes whose arguments name this folder.

@@ -14,7 +14,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use flate2::read::GzDecoder;
-use simshard_testkit::run;
+use simshard_testkit::{block_until, run};
 use tempfile::TempDir;
 
 use crate::{BINARY, log};
@@ -565,13 +565,10 @@ fn a_signal_that_can_be_caught_leaves_nothing_behind() {
         .unwrap()
         .write_all(TEXTS.as_bytes())
         .unwrap();
-    while !folder
-        .names()
-        .iter()
-        .any(|name| name.starts_with(".simshard-"))
-    {
-        std::thread::yield_now();
-    }
+    block_until("the output begins", || {
+        let names = folder.names();
+        names.iter().any(|name| name.starts_with(".simshard-"))
+    });
     let id = waiting.id().to_string();
     assert!(Command::new("kill").arg(&id).status().unwrap().success());
     waiting.wait().unwrap();

@@ -6,7 +6,7 @@ use std::os::unix::fs::symlink;
 use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
-use simshard_testkit::{Process, ProcessCluster, run};
+use simshard_testkit::{Process, ProcessCluster, Shape, run};
 
 use crate::{BINARY, embedded, log, simshard};
 
@@ -90,7 +90,7 @@ fn the_shards_of_a_fingerprint_are_those_of_its_tables_its_home_first() {
 
 #[test]
 fn a_cluster_is_printed_as_json_too() {
-    let cluster = ProcessCluster::start_registered(1);
+    let cluster = ProcessCluster::start(Shape::of(1));
     let metadata = format!("file:{}", cluster.folder().join("metadata").display());
     let print = |verb: &str, more: &[&str]| {
         let args = ["cluster", verb, "--metadata", &metadata];
@@ -275,7 +275,7 @@ fn a_shell_completes_the_corpora_of_the_running_router() {
 
 #[test]
 fn a_shell_completes_the_nodes_that_have_registered() {
-    let cluster = ProcessCluster::start_registered(2);
+    let cluster = ProcessCluster::start(Shape::of(2));
     let metadata = format!("file:{}", cluster.folder().join("metadata").display());
     let words = ["cluster", "force", "--metadata", &metadata, "--from", ""];
     assert_eq!(completed("http://127.0.0.1:1", &words), ["n1", "n2"]);

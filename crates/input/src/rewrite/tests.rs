@@ -45,11 +45,9 @@ fn units_without_a_document_and_those_of_kept_ones_stay() {
 #[test]
 fn a_file_that_changes_between_the_readings_is_an_error() {
     let inputs = inputs().into_iter();
-    let mut contents: Vec<(Format, Vec<u8>)> = inputs
-        .map(|(format, units, _)| (format, units.concat()))
-        .collect();
+    let contents = inputs.map(|(format, units, _)| (format, units.concat()));
     #[cfg(feature = "parquet")]
-    contents.push((Format::Parquet, table()));
+    let contents = contents.chain([(Format::Parquet, table())]);
     for (format, content) in contents {
         assert!(!rewritten(format, &content, |_| {}).unwrap().is_empty());
         let longer = |path: &Path| fs::write(path, content.repeat(2)).unwrap();

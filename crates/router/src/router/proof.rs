@@ -8,6 +8,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::pin::pin;
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::StreamExt;
@@ -17,7 +18,7 @@ use simshard_proto::shard::v1 as pb;
 use simshard_proto::shard::v1::work_item::Work;
 use simshard_proto::shard::v1::work_outcome::Outcome;
 use simshard_proto::{epochs_from, shards_from, shards_into};
-use simshard_topology::replication::{StoreId, read_quorum};
+use simshard_topology::replication::{Read, StoreId};
 use simshard_topology::{NodeId, ShardId, ShardSet};
 use tokio::time::{Instant, timeout, timeout_at};
 
@@ -50,11 +51,15 @@ impl Router {
             return Failures::default();
         }
         let begun = Instant::now();
-        let (quorums, confirmers) = claim.wanted();
+        let (open, confirmers) = claim.reads();
         let calls = confirmers
             .iter()
-            .map(|((node, store), shards)| claim.answer_of(node, *store, *shards));
-        let confirmed = quorums.confirmed(calls.collect(), confirmers.values());
+            .map(|((store, node), shards)| claim.answer_of(node, *store, *shards));
+        let asked = confirmers.iter();
+        let asked = asked
+            .map(|((store, _), shards)| (*store, *shards))
+            .collect();
+        let confirmed = open.proven(asked, calls.collect());
         let proof = first_proof(confirmed, self.metadata.layout_since(begun));
         match timeout_at(claim.deadline.instant(), proof).await {
             Ok(Proof::Confirmed) => Failures::default(),
@@ -104,116 +109,118 @@ async fn first_proof<T, E>(
     }
 }
 
-/// A node to ask, and the store that it is to be.
-type Confirmer = (NodeId, StoreId);
+/// A store to ask, and its node.
+type Confirmer = (StoreId, NodeId);
 
-/// How many confirmations shards still lack.
+/// The reads of shards that are not proven yet.
 #[derive(Debug, Default)]
-struct Quorums {
-    lacking: BTreeMap<ShardId, usize>,
-}
+struct OpenReads(BTreeMap<ShardId, Read>);
 
-impl Quorums {
-    /// A shard needs this number of confirmations.
-    fn need(&mut self, shard: ShardId, confirmations: usize) {
-        if confirmations > 0 {
-            self.lacking.insert(shard, confirmations);
+impl OpenReads {
+    /// Adds what is read of a shard, if it lacks a proof.
+    fn add(&mut self, shard: ShardId, read: Read) {
+        if !read.is_proven() {
+            self.0.insert(shard, read);
         }
     }
 
-    /// Another replica confirms these shards.
-    fn confirm(&mut self, shards: ShardSet) {
+    /// Another store confirms the records of these shards.
+    fn confirm(&mut self, store: StoreId, shards: ShardSet) {
         for shard in shards.iter() {
-            if let Some(lacking) = self.lacking.get_mut(&shard) {
-                *lacking -= 1;
-                if *lacking == 0 {
-                    self.lacking.remove(&shard);
+            if let Some(read) = self.0.get_mut(&shard) {
+                read.confirmed(store, read.epoch());
+                if read.is_proven() {
+                    self.0.remove(&shard);
                 }
             }
         }
     }
 
-    /// The shards that have no quorum yet.
-    fn open(&self) -> ShardSet {
-        self.lacking.keys().copied().collect()
+    fn shards(&self) -> ShardSet {
+        self.0.keys().copied().collect()
     }
 
-    /// Whether a shard lacks more confirmations than there are answers to come that may confirm it.
-    fn are_hopeless(&self, waiting: &[ShardSet]) -> bool {
-        self.lacking.iter().any(|(shard, lacking)| {
-            let waiting = waiting.iter();
-            waiting.filter(|shards| shards.contains(*shard)).count() < *lacking
+    /// Whether a shard is not proven even if all stores confirm that have not answered yet.
+    fn are_hopeless(&self, waiting: &BTreeMap<StoreId, ShardSet>) -> bool {
+        self.0.iter().any(|(shard, read)| {
+            let mut confirmed = read.clone();
+            for (store, shards) in waiting {
+                if shards.contains(*shard) {
+                    confirmed.confirmed(*store, read.epoch());
+                }
+            }
+            !confirmed.is_proven()
         })
     }
 
-    /// Waits until each shard has its quorum, or one cannot have it any more. Each call is of another replica, answers
-    /// the shards that it was asked about, and those that it does not confirm. Fails with the shards without a quorum.
-    async fn confirmed(
+    /// Waits until all reads are proven, or one cannot be any more. Each call is of another store, which was asked about
+    /// these shards; it answers which of them it does not confirm. Fails with the shards that lack a proof.
+    async fn proven(
         mut self,
-        mut calls: FuturesUnordered<impl Future<Output = (ShardSet, ShardSet)>>,
-        asked: impl Iterator<Item = &ShardSet>,
+        mut asked: BTreeMap<StoreId, ShardSet>,
+        mut calls: FuturesUnordered<impl Future<Output = (StoreId, ShardSet)>>,
     ) -> Result<(), ShardSet> {
-        let mut waiting: Vec<ShardSet> = asked.copied().collect();
-        while !self.lacking.is_empty() {
-            if self.are_hopeless(&waiting) {
-                return Err(self.open());
+        while !self.0.is_empty() {
+            if self.are_hopeless(&asked) {
+                return Err(self.shards());
             }
-            let Some((asked, refused)) = calls.next().await else {
-                return Err(self.open());
+            let Some((store, refused)) = calls.next().await else {
+                return Err(self.shards());
             };
-            if let Some(place) = waiting.iter().position(|shards| *shards == asked) {
-                waiting.swap_remove(place);
-            }
-            self.confirm(asked.difference(&refused));
+            let shards = asked.remove(&store).unwrap_or_default();
+            self.confirm(store, shards.difference(&refused));
         }
         Ok(())
     }
 }
 
 impl Claim<'_> {
-    /// How many confirmations the shards need, and which nodes may confirm which shards: all that are in sync, as any
-    /// of them may be slow or lost.
-    fn wanted(&self) -> (Quorums, BTreeMap<Confirmer, ShardSet>) {
+    /// The reads to prove, and which stores may confirm which shards: all that are in sync, as any may be slow or lost.
+    fn reads(&self) -> (OpenReads, BTreeMap<Confirmer, ShardSet>) {
         let layout = &self.cluster.layout;
-        let mut quorums = Quorums::default();
+        let mut open = OpenReads::default();
         let mut confirmers: BTreeMap<Confirmer, ShardSet> = BTreeMap::new();
         let Some(records) = layout.records() else {
-            return (quorums, confirmers);
+            return (open, confirmers);
         };
         let record = |shard| Some((shard, records.get(&shard)?));
         for (shard, record) in self.shards.iter().filter_map(record) {
             let reader = self.readers.of(shard);
-            // The answer of the reader counts as one.
-            let quorum = read_quorum(record.in_sync.len());
-            let needed = quorum - usize::from(self.readers_confirm);
-            quorums.need(shard, needed);
-            if needed == 0 {
-                continue;
-            }
+            let mut read = Read::new(Arc::clone(record));
             for (node, entry) in layout.map().replicas(shard).iter().zip(&record.in_sync) {
-                let is_counted = self.readers_confirm && node == reader;
-                if !is_counted && !self.down.contains(node) {
-                    let confirmer = (node.clone(), entry.store);
+                let is_reader = node == reader;
+                if is_reader {
+                    read.answered(entry.store);
+                }
+                if is_reader && self.readers_confirm {
+                    read.confirmed(entry.store, read.epoch());
+                } else if !self.down.contains(node) {
+                    let confirmer = (entry.store, node.clone());
                     confirmers.entry(confirmer).or_default().insert(shard);
                 }
             }
+            open.add(shard, read);
         }
-        (quorums, confirmers)
+        let needed = open.shards();
+        confirmers.retain(|_, shards| {
+            *shards = shards.intersection(&needed);
+            !shards.is_empty()
+        });
+        (open, confirmers)
     }
 
-    /// The shards that a node was asked to confirm, and those that it does not.
+    /// A store that is asked about shards, and those of them that it does not confirm.
     async fn answer_of(
         &self,
         node: &NodeId,
         store: StoreId,
         shards: ShardSet,
-    ) -> (ShardSet, ShardSet) {
-        let refused = self.confirmed_by(node, store, shards).await;
-        (shards, refused.unwrap_or(shards))
+    ) -> (StoreId, ShardSet) {
+        let refused = self.refused_by(node, store, shards).await;
+        (store, refused.unwrap_or(shards))
     }
 
-    /// The shards that a node does not confirm.
-    async fn confirmed_by(
+    async fn refused_by(
         &self,
         node: &NodeId,
         store: StoreId,
@@ -273,6 +280,8 @@ mod tests {
     use std::convert::Infallible;
     use std::future::{pending, ready};
 
+    use simshard_topology::replication::ShardRecord;
+
     use super::*;
 
     fn shards(shards: &[u8]) -> ShardSet {
@@ -287,20 +296,31 @@ mod tests {
         Nothing,
     }
 
-    /// Asks nodes about shards that all of them hold, and that need this number of confirmations each.
-    async fn confirmed(needed: usize, of: &[u8], nodes: &[Does]) -> Result<(), ShardSet> {
+    fn store(number: usize) -> StoreId {
+        StoreId([number as u8; 16])
+    }
+
+    /// Asks stores that have these shards in sync. Another one has answered, and confirms what it is asked about `itself`.
+    async fn confirmed(itself: &[u8], of: &[u8], stores: &[Does]) -> Result<(), ShardSet> {
         let of = shards(of);
-        let mut quorums = Quorums::default();
+        let reader = store(stores.len());
+        let in_sync: Vec<StoreId> = (0..=stores.len()).map(store).collect();
+        let record = Arc::new(ShardRecord::first(0, &in_sync, 1));
+        let mut open = OpenReads::default();
         for shard in of.iter() {
-            quorums.need(shard, needed);
+            let mut read = Read::new(Arc::clone(&record));
+            assert!(read.answered(reader));
+            open.add(shard, read);
         }
-        let calls = nodes.iter().map(async |does| match does {
-            Does::Confirms => (of, ShardSet::EMPTY),
-            Does::Refuses(refused) => (of, shards(refused)),
+        open.confirm(reader, shards(itself));
+        let calls = stores.iter().enumerate();
+        let calls = calls.map(async |(number, does)| match does {
+            Does::Confirms => (store(number), ShardSet::EMPTY),
+            Does::Refuses(refused) => (store(number), shards(refused)),
             Does::Nothing => pending().await,
         });
-        let asked = vec![of; nodes.len()];
-        quorums.confirmed(calls.collect(), asked.iter()).await
+        let asked = (0..stores.len()).map(|number| (store(number), of));
+        open.proven(asked.collect(), calls.collect()).await
     }
 
     /// PR1.
@@ -308,31 +328,39 @@ mod tests {
     async fn any_quorum_proves_though_others_refuse_or_say_nothing() {
         use Does::{Confirms, Nothing, Refuses};
         for other in [Confirms, Refuses(&[1, 2]), Nothing] {
-            for nodes in [[other, Confirms], [Confirms, other]] {
-                assert_eq!(confirmed(1, &[1, 2], &nodes).await, Ok(()));
+            for stores in [[other, Confirms], [Confirms, other]] {
+                assert_eq!(confirmed(&[1, 2], &[1, 2], &stores).await, Ok(()));
             }
         }
         // Each shard by another one.
-        let nodes = [Refuses(&[1]), Nothing, Refuses(&[2])];
-        assert_eq!(confirmed(1, &[1, 2], &nodes).await, Ok(()));
-        assert_eq!(confirmed(0, &[1, 2], &[Nothing]).await, Ok(()));
+        let stores = [Refuses(&[1]), Refuses(&[2])];
+        assert_eq!(confirmed(&[1, 2], &[1, 2], &stores).await, Ok(()));
     }
 
     /// PR1.
     #[tokio::test(start_paused = true)]
     async fn too_few_confirmations_prove_nothing_and_are_not_waited_for() {
         use Does::{Confirms, Nothing, Refuses};
-        assert_eq!(confirmed(1, &[1, 2], &[]).await, Err(shards(&[1, 2])));
-        let nodes = [Refuses(&[2]), Refuses(&[2])];
-        assert_eq!(confirmed(1, &[1, 2], &nodes).await, Err(shards(&[2])));
-        // Two are needed, and one cannot count twice.
-        let nodes = [Confirms, Refuses(&[1])];
-        assert_eq!(confirmed(2, &[1], &nodes).await, Err(shards(&[1])));
-        let nodes = [Refuses(&[1]), Nothing];
-        assert_eq!(confirmed(2, &[1], &nodes).await, Err(shards(&[1])));
+        let refuse = [Refuses(&[2]), Refuses(&[2])];
+        assert_eq!(
+            confirmed(&[1, 2], &[1, 2], &refuse).await,
+            Err(shards(&[2]))
+        );
+        let stores = [Refuses(&[1]), Refuses(&[1]), Refuses(&[1]), Nothing];
+        assert_eq!(confirmed(&[1], &[1], &stores).await, Err(shards(&[1])));
+        // The store that answered must confirm, too.
+        let stores = [Confirms, Confirms];
+        assert_eq!(confirmed(&[], &[1], &stores).await, Err(shards(&[1])));
     }
 
-    type Read = Result<u32, Infallible>;
+    /// PR1: a store that is alone in sync proves its answer itself.
+    #[tokio::test(start_paused = true)]
+    async fn a_shard_with_one_store_in_sync_needs_no_other() {
+        assert_eq!(confirmed(&[1], &[1], &[]).await, Ok(()));
+        assert_eq!(confirmed(&[], &[1], &[]).await, Err(shards(&[1])));
+    }
+
+    type Reading = Result<u32, Infallible>;
 
     #[tokio::test(start_paused = true)]
     async fn replicas_and_the_metadata_are_waited_for_together() {
@@ -343,7 +371,7 @@ mod tests {
         };
         let open = shards(&[1]);
         // While the metadata does not answer.
-        let slow = first_proof(after(500, Ok(())), pending::<Read>());
+        let slow = first_proof(after(500, Ok(())), pending::<Reading>());
         assert_eq!(slow.await, Proof::Confirmed);
         // While replicas do not.
         let unconfirmed = first_proof(pending(), ready(Ok::<_, Infallible>(7)));

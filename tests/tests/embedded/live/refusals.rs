@@ -7,7 +7,8 @@ use simshard_client::{
     Client, ClientError, Documents, Fingerprint, Queries, Reason, SearchSpec, v1,
 };
 use simshard_simhash::synthetic::Data;
-use simshard_testkit::TestCluster;
+use simshard_testkit::{TestCluster, until};
+use tonic::transport::Channel;
 use tonic::{Code, Request, Status};
 
 use super::scene::{all, end, fill, insert_heavy, stub};
@@ -17,6 +18,18 @@ fn scan(corpus: &str, recipe: &str) -> v1::ScanRequest {
         corpus: corpus.to_owned(),
         recipe: recipe.to_owned(),
     }
+}
+
+/// Waits until the router is no longer busy with other streams: it hears of their end a little later.
+async fn until_served(stub: &mut v1::corpus_service_client::CorpusServiceClient<Channel>) {
+    until("a stream is served", async || {
+        let Err(status) = stub.scan(scan("c", "")).await else {
+            return true;
+        };
+        assert_eq!(Reason::of(&status), Some(Reason::Overloaded));
+        false
+    })
+    .await;
 }
 
 fn pairs(corpus: &str, recipe: &str) -> v1::FindPairsRequest {
@@ -162,12 +175,8 @@ async fn streams_over_the_most_are_refused_until_one_ends() {
         assert_eq!(reason, Some(Reason::Overloaded));
     }
     in_flight.pop();
-    // The router hears of it a little later.
     let mut stub = stub(&cluster);
-    while let Err(status) = stub.scan(scan("c", "")).await {
-        assert_eq!(Reason::of(&status), Some(Reason::Overloaded));
-        tokio::task::yield_now().await;
-    }
+    until_served(&mut stub).await;
     drop(in_flight);
     cluster.stop().await;
 }
@@ -186,10 +195,7 @@ async fn the_deadline_of_the_client_ends_the_work_of_an_unread_stream() {
         in_flight.push(answers.into_inner());
     }
     let mut stub = stub(&cluster);
-    while let Err(status) = stub.scan(scan("c", "")).await {
-        assert_eq!(Reason::of(&status), Some(Reason::Overloaded));
-        tokio::task::yield_now().await;
-    }
+    until_served(&mut stub).await;
     let mut answers = in_flight.remove(0);
     let end = loop {
         match answers.message().await {

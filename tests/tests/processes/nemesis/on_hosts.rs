@@ -5,14 +5,14 @@ use std::time::{Duration, Instant};
 use fastrand::Rng;
 use simshard_client::Client;
 use simshard_hosts::Network;
-use simshard_testkit::{ClusterPart, HostCluster, Shape, is_long};
+use simshard_testkit::{ClusterPart, HostCluster, Shape, is_long, until};
 use tokio::runtime::Builder;
 use tokio::task::block_in_place;
 use tokio::time::sleep;
 
 use super::faults::Fault;
 use super::oracle::Oracle;
-use super::{HEARD, is_whole, others_have_all, seed, until};
+use super::{HEARD, is_whole, others_have_all, seed};
 use crate::load::create;
 
 /// Clusters of some shapes.
@@ -38,10 +38,9 @@ impl World {
         let mut random = Rng::with_seed(seed);
         let [nodes, replicas, hot] = SHAPES[random.usize(..SHAPES.len())];
         let shape = Shape {
-            nodes,
             routers: ROUTERS,
-            replicas,
-            hot,
+            replace_seconds: Some(3),
+            ..Shape::of(nodes).with_replicas(replicas).with_hot(hot)
         };
         println!("{shape:?}");
         let cluster = block_in_place(|| HostCluster::start(shape, network));
@@ -116,7 +115,7 @@ impl World {
 
     async fn until_whole(&mut self) {
         let (metadata, replicas) = (self.cluster.metadata(), self.shape.replicas);
-        until(async || {
+        until("each shard has all its replicas", async || {
             self.look();
             is_whole(&metadata, replicas).await
         })
@@ -203,7 +202,10 @@ async fn survive(seed: u64, network: Option<Network>) {
         knowledge.check(&clients[0]).await;
         cluster.start_part(ClusterPart::Node(node));
         let metadata = cluster.metadata();
-        until(async || is_whole(&metadata, shape.replicas).await).await;
+        until("each shard has all its replicas", async || {
+            is_whole(&metadata, shape.replicas).await
+        })
+        .await;
     }
 }
 

@@ -9,7 +9,8 @@ use fastrand::Rng;
 use futures_util::future::join_all;
 use parking_lot::Mutex;
 use simshard_client::{Client, Documents, Fingerprint, Queries, SearchSpec};
-use tokio::task::{JoinHandle, yield_now};
+use simshard_testkit::until;
+use tokio::task::JoinHandle;
 
 use crate::load::CORPUS;
 
@@ -157,9 +158,10 @@ impl Writer {
     /// Checks everything that is known.
     async fn check(&mut self, client: &Client) {
         for number in 0..DOCUMENTS {
-            while !self.look_for(client, number).await {
-                yield_now().await;
-            }
+            until("the document is looked for", async || {
+                self.look_for(client, number).await
+            })
+            .await;
         }
     }
 }

@@ -14,6 +14,18 @@ pub(super) struct Found {
     pub(super) breach: Option<(Promise, Vec<Action>)>,
 }
 
+/// How many states may wait: each is some kilobytes large.
+const MOST_WAITING: usize = 1 << 20;
+
+/// The state to go on from: the first one, so that traces are short, but the last one while too many wait.
+fn next(waiting: &mut VecDeque<(u32, World)>) -> Option<(u32, World)> {
+    if waiting.len() < MOST_WAITING {
+        waiting.pop_front()
+    } else {
+        waiting.pop_back()
+    }
+}
+
 /// Visits every state. Ends at the first one that breaks a promise.
 pub(super) fn search(config: &Config) -> Found {
     let mut first = World::new(config);
@@ -25,10 +37,9 @@ pub(super) fn search(config: &Config) -> Found {
     seen.insert(key(&first));
     // How each state was reached first: the state before, and the action.
     let mut reached: Vec<(u32, Action)> = vec![(0, Action::Begin)];
-    let mut waiting = VecDeque::from([first]);
-    let mut at = 0;
+    let mut waiting = VecDeque::from([(0, first)]);
     let mut possible = Vec::new();
-    while let Some(world) = waiting.pop_front() {
+    while let Some((at, world)) = next(&mut waiting) {
         possible.clear();
         actions(config, &world, &mut possible);
         for &action in &possible {
@@ -45,10 +56,9 @@ pub(super) fn search(config: &Config) -> Found {
                     breach: Some((promise, trace(config, &reached, at, action))),
                 };
             }
+            waiting.push_back((reached.len() as u32, next));
             reached.push((at, action));
-            waiting.push_back(next);
         }
-        at += 1;
     }
     Found {
         states: seen.len(),
