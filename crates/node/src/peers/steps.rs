@@ -12,9 +12,8 @@
 //! - PE7: a store whose disk hangs leaves the shards that have another live store in sync.
 //! - PE9: a store leaves a shard of which a file is damaged, if another live store in sync has told of no damage to it. It
 //!   comes back with a copy.
-//! - PE13: a store whose disk is slow leaves a shard if the disks of most others in sync are much faster, which have
-//!   answered lately and are enough. It does so only if no store has left the shard lately, and then stays away for a
-//!   while.
+//! - PE13: a store whose disk is slow leaves a shard if most others in sync are much faster. They must have answered lately,
+//!   and be enough. It leaves only if no store has left the shard lately, and then stays away for a while.
 //! - PE10: where each hot store is dead or damaged and none may leave, a live store in sync gets hot.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -211,8 +210,8 @@ impl Members {
         (leaves && record.may_evict()).then_some(Step::Evict(self.own))
     }
 
-    /// Whether the disk of the own store is slow beside those of the others in sync: of most of them, and of as many as an
-    /// eviction must leave, if there are as many.
+    /// Whether the disk of the own store is slow beside those of most others in sync. These must be as many as an eviction
+    /// leaves at least, or all.
     fn is_slow(&self, record: &ShardRecord) -> bool {
         let others = record.in_sync.iter().map(|entry| entry.store);
         let others: Vec<StoreId> = others.filter(|store| *store != self.own).collect();
