@@ -226,6 +226,8 @@ impl pb::shard_service_server::ShardService for ShardGrpc {
                 .iter()
                 .map(|shard| shard.0.into())
                 .collect(),
+            log_delay_millis: u32::try_from(self.engine.log_delay().as_millis())
+                .unwrap_or(u32::MAX),
         }))
     }
 }

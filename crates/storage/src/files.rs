@@ -12,12 +12,18 @@ use crate::error::WriteError;
 /// The extension of files that are not finished.
 const UNFINISHED: &str = "new";
 
+/// A large file is synced on the way, each time after this many bytes. So no sync takes so long that the disk seems to
+/// hang.
+const SYNCED_AT_ONCE: u64 = 32 << 20;
+
 /// A file that is being written beside its place; removed again unless it is put there.
 #[derive(Debug)]
 pub(crate) struct NewFile {
     file: Box<dyn StoredFile>,
     /// Bytes that were written.
     length: u64,
+    /// Bytes that were synced on the way.
+    synced: u64,
     place: Place,
 }
 
@@ -29,6 +35,7 @@ impl NewFile {
             Ok(file) => Ok(Self {
                 file,
                 length: 0,
+                synced: 0,
                 place: Place {
                     directory: Arc::clone(directory),
                     name: name.to_owned(),
@@ -65,6 +72,10 @@ impl Write for NewFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.file.write_at(bytes, self.length)?;
         self.length += bytes.len() as u64;
+        if self.length - self.synced >= SYNCED_AT_ONCE {
+            self.file.sync_data()?;
+            self.synced = self.length;
+        }
         Ok(bytes.len())
     }
 

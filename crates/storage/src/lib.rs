@@ -22,6 +22,7 @@ mod log;
 mod manifest;
 mod memtable;
 mod merge;
+mod on_its_way;
 mod seal;
 mod segment;
 mod shard;
@@ -63,4 +64,4 @@ pub use store::{
 };
 pub use stored::SharedChange;
 pub use thread::AbortOnPanic;
-pub use writer::{Failure, InstallFailure, Refusal, Sink, Writer};
+pub use writer::{Awaited, Failure, InstallFailure, Refusal, Sink, Writer};

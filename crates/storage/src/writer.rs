@@ -3,6 +3,7 @@
 use std::fmt;
 use std::io;
 use std::sync::Arc;
+use std::time::Duration;
 
 use parking_lot::{Mutex, RwLock};
 use simshard_topology::replication::{Epoch, InstallError, Pin, ShardRecords, StoreId};
@@ -89,6 +90,15 @@ pub trait Sink<T>: Send + Sync + 'static {
     /// The store has failed, and these operations may or may not be on disk. There are none if maintenance
     /// failed. Called at least once if the store fails.
     fn failed(&self, tickets: Vec<T>, failure: Failure);
+}
+
+/// What changes wait for, by a number that only this one has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Awaited {
+    /// A batch of the log.
+    Batch(u64),
+    /// A write or a sync of a segment, say: memory is full until memtables are on disk.
+    Write(u64),
 }
 
 /// The way to change a store. `T` is whatever stands for an operation until it is done.
@@ -231,11 +241,21 @@ impl<T: Send + 'static> Writer<T> {
         pass_entries(self.store.replicas(), find, queue)
     }
 
-    /// The number of the batch of the log that the disk has not answered yet. As long as it stays the same, no change is
-    /// acknowledged.
+    /// What the disk has not answered yet. As long as it stays the same, no change is acknowledged.
     #[must_use]
-    pub fn batch_on_its_way(&self) -> Option<u64> {
-        self.log.read().as_ref().and_then(Log::batch_on_its_way)
+    pub fn awaited(&self) -> Option<Awaited> {
+        let log = self.log.read();
+        let batch = log.as_ref().and_then(|log| log.on_its_way().number());
+        let write = || self.store.awaited_write().map(Awaited::Write);
+        batch.map(Awaited::Batch).or_else(write)
+    }
+
+    /// How long the disk took for the last batch of the log, or has taken for it so far.
+    #[must_use]
+    pub fn log_delay(&self) -> Duration {
+        let log = self.log.read();
+        log.as_ref()
+            .map_or(Duration::ZERO, |log| log.on_its_way().delay())
     }
 
     /// Takes back records that the log has refused for a shortage. No others may be queued.

@@ -38,4 +38,5 @@ mod replicas;
 mod roles;
 mod searches_without_a_node;
 mod short_absences;
+mod slow_disk;
 mod stale_replicas;

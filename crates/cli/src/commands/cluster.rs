@@ -1,6 +1,7 @@
 //! `simshard cluster`: a cluster whose nodes register themselves in the metadata.
 
 mod force;
+mod nodes;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -35,7 +36,7 @@ the corpora beside it are taken over. So a cluster that was started with a
 layout file goes on without one: stop it, start its nodes with their data
 directories and with --metadata only, then run this.")]
     Init(InitArgs),
-    /// List the nodes that have registered, as TSV
+    /// List the nodes that have registered, and whether each answers now, as TSV
     Nodes(TableArgs),
     /// List which nodes hold which shards, by the records in the metadata, as TSV
     #[command(after_help = "\
@@ -127,7 +128,7 @@ fn node_name(text: &str) -> Result<NodeId, String> {
 pub async fn run(command: ClusterCommand) -> anyhow::Result<()> {
     match command {
         ClusterCommand::Init(args) => init(&args).await,
-        ClusterCommand::Nodes(args) => list(&args).await,
+        ClusterCommand::Nodes(args) => nodes::run(&args).await,
         ClusterCommand::Shards(args) => list_shards(&args).await,
         ClusterCommand::Force(args) => force::run(&args).await,
     }
@@ -217,32 +218,6 @@ fn shares(map: &ShardMap) -> String {
         .iter()
         .map(|node| format!("{node} has {}", map.shards_of(node)));
     shares.collect::<Vec<_>>().join(", ")
-}
-
-async fn list(args: &TableArgs) -> anyhow::Result<()> {
-    let mut stores = registered_stores(&*args.metadata.keys()?).await?;
-    stores.sort_by(|a, b| a.node.cmp(&b.node));
-    if args.output.json {
-        return stores.iter().try_for_each(|store| {
-            let RegisteredStore {
-                id, node, address, ..
-            } = store;
-            say::print_json(&json!({
-                "node": node.to_string(),
-                "address": address.to_string(),
-                "store": id.to_string(),
-            }))
-        });
-    }
-    let mut text = "node\taddress\tstore".to_owned();
-    for store in stores {
-        let RegisteredStore {
-            id, node, address, ..
-        } = store;
-        text.push_str(&format!("\n{node}\t{address}\t{id}"));
-    }
-    say::print(&text)?;
-    Ok(())
 }
 
 async fn list_shards(args: &TableArgs) -> anyhow::Result<()> {

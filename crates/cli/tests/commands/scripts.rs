@@ -6,7 +6,7 @@ use std::os::unix::fs::symlink;
 use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
-use simshard_testkit::{Process, ProcessCluster, Shape, run};
+use simshard_testkit::{End, Process, ProcessCluster, Shape, run};
 
 use crate::{BINARY, embedded, log, simshard};
 
@@ -90,7 +90,7 @@ fn the_shards_of_a_fingerprint_are_those_of_its_tables_its_home_first() {
 
 #[test]
 fn a_cluster_is_printed_as_json_too() {
-    let cluster = ProcessCluster::start(Shape::of(1));
+    let mut cluster = ProcessCluster::start(Shape::of(1));
     let metadata = format!("file:{}", cluster.folder().join("metadata").display());
     let print = |verb: &str, more: &[&str]| {
         let args = ["cluster", verb, "--metadata", &metadata];
@@ -98,13 +98,22 @@ fn a_cluster_is_printed_as_json_too() {
         assert!(output.status.success(), "{}", log(&output));
         String::from_utf8(output.stdout).unwrap()
     };
-    let nodes = objects(&print("nodes", &["--json"]));
-    let table = print("nodes", &[]);
-    let row: Vec<&str> = table.lines().nth(1).unwrap().split('\t').collect();
-    assert_eq!(
-        nodes,
-        [json!({ "node": row[0], "address": row[1], "store": row[2] })]
-    );
+    let nodes = || {
+        let nodes = objects(&print("nodes", &["--json"]));
+        let table = print("nodes", &[]);
+        let row: Vec<&str> = table.lines().nth(1).unwrap().split('\t').collect();
+        let answers = row[3] == "yes";
+        assert!(answers || row[3] == "no", "{row:?}");
+        let expected = json!({
+            "node": row[0],
+            "address": row[1],
+            "store": row[2],
+            "answers": answers,
+        });
+        assert_eq!(nodes, [expected]);
+        answers
+    };
+    assert!(nodes());
     let shards = objects(&print("shards", &["--json"]));
     let table = print("shards", &[]);
     let row: Vec<&str> = table.lines().nth(1).unwrap().split('\t').collect();
@@ -116,6 +125,8 @@ fn a_cluster_is_printed_as_json_too() {
         "learners": [],
     });
     assert_eq!(shards, [expected]);
+    cluster.end_node(0, End::Killed);
+    assert!(!nodes());
 }
 
 #[test]

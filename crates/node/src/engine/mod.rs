@@ -26,11 +26,11 @@ mod threads;
 
 use std::collections::HashSet;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use simshard_cluster::CorpusUid;
 use simshard_simhash::{Fingerprint, Layout};
-use simshard_storage::{Failure, OpenError, Store, Writer};
+use simshard_storage::{Awaited, Failure, OpenError, Store, Writer};
 use simshard_topology::replication::{Epoch, Role, ShardEpochs, ShardRecord, StoreId};
 use simshard_topology::{MapDigest, ShardId, ShardSet};
 use tokio::sync::{Semaphore, oneshot, watch};
@@ -226,9 +226,14 @@ impl Engine {
         &self.store
     }
 
-    /// The number of the batch of changes that the disk has not answered yet.
-    pub(crate) fn batch_on_its_way(&self) -> Option<u64> {
-        self.writer.batch_on_its_way()
+    /// What changes wait for, as the disk has not answered it yet.
+    pub(crate) fn awaited(&self) -> Option<Awaited> {
+        self.writer.awaited()
+    }
+
+    /// How long the disk took for the last batch of changes, or has taken for it so far.
+    pub(crate) fn log_delay(&self) -> Duration {
+        self.writer.log_delay()
     }
 
     /// The epoch of the record of a shard that is on disk.

@@ -52,6 +52,8 @@ pub(super) struct Health {
     unheard_by_it: BTreeSet<StoreId>,
     /// The shards of which it found a file damaged.
     pub(super) damaged: ShardSet,
+    /// How long its disk takes for a batch of changes.
+    log_delay: Duration,
 }
 
 /// A sign of life.
@@ -65,6 +67,7 @@ pub(super) struct Sign {
     pub(super) silent_stores: BTreeSet<StoreId>,
     pub(super) unheard_stores: BTreeSet<StoreId>,
     pub(super) damaged: ShardSet,
+    pub(super) log_delay: Duration,
 }
 
 impl Health {
@@ -79,6 +82,7 @@ impl Health {
             silent_to_it: BTreeSet::new(),
             unheard_by_it: BTreeSet::new(),
             damaged: ShardSet::EMPTY,
+            log_delay: Duration::ZERO,
         }
     }
 
@@ -102,6 +106,7 @@ impl Health {
         self.silent_to_it = sign.silent_stores;
         self.unheard_by_it = sign.unheard_stores;
         self.damaged = sign.damaged;
+        self.log_delay = sign.log_delay;
         for (shard, epoch) in sign.reports.into_iter().flatten() {
             let report = self.reports.entry(shard).or_insert(Epoch::NONE);
             *report = epoch.max(*report);
@@ -189,6 +194,13 @@ impl Others {
         let live = self.by_store.iter();
         let live = live.filter(|(_, health)| health.is_live(now));
         live.map(|(store, _)| *store).collect()
+    }
+
+    /// How long the disks of the stores that have answered lately take for a batch of changes.
+    pub(super) fn log_delays(&self, now: Instant) -> BTreeMap<StoreId, Duration> {
+        let live = self.live(now).into_iter();
+        live.map(|store| (store, self.by_store[&store].log_delay))
+            .collect()
     }
 
     /// The stores that are dead (PE1). `may_know` says whether a live store asks another one as this process does.

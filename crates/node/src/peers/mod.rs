@@ -6,8 +6,9 @@
 //! | `copying` | copying the shards that this node is a learner of |
 //! | `health` | which stores are dead, as far as is known |
 //! | `learning` | which shards are copied, and when |
+//! | `leavings` | which shards a store has left lately |
 //! | `news` | records that others have and the metadata does not tell of |
-//! | `own_disk` | whether the own disk answers |
+//! | `own_disk` | whether the own disk answers, and as fast as those of others |
 //! | `pings` | asking them for signs of life |
 //! | `readiness` | whether this node holds all that it should |
 //! | `steps` | taking the dead ones out of the records of shards, and this node back in |
@@ -15,6 +16,7 @@
 mod copying;
 mod health;
 mod learning;
+mod leavings;
 mod news;
 mod own_disk;
 mod pings;

@@ -18,6 +18,7 @@ pub(super) enum Cause {
     DiskHangs,
     NoRoom,
     Damage,
+    SlowDisk,
     NoSource,
 }
 
@@ -43,6 +44,16 @@ impl Chosen {
                 }
             }
         }
+    }
+
+    /// Whether the own store has left a shard for this reason.
+    pub(super) fn has_left(&self, taken: &ShardRecords, own: StoreId, cause: Cause) -> bool {
+        let chosen = self.0.lock();
+        taken.keys().any(|shard| {
+            let leaves = [Step::Evict(own), Step::DropLearner(own)];
+            let chosen = chosen.get(shard);
+            chosen.is_some_and(|(step, why)| leaves.contains(step) && *why == cause)
+        })
     }
 
     fn lines(self, taken: &ShardRecords, own: StoreId) -> BTreeMap<Line, ShardSet> {
@@ -81,6 +92,9 @@ const fn said_of(cause: Cause) -> &'static str {
         Cause::NoRoom => "this node has no room for changes: it stops copying shards",
         Cause::Damage => {
             "files of this node are damaged: shards go on without it, and it copies them anew"
+        }
+        Cause::SlowDisk => {
+            "the disk of this node is much slower than those of others: shards go on without it for a while"
         }
         Cause::NoSource => {
             "this node reaches no node that holds shards in sync: it does not copy them for now"

@@ -12,6 +12,8 @@
 //! - PE7: a store whose disk hangs leaves the shards that have another live store in sync.
 //! - PE9: a store leaves a shard of which a file is damaged, if another live store in sync has told of no damage to it. It
 //!   comes back with a copy.
+//! - PE13: a store whose disk is slow leaves a shard if most others in sync are much faster. They must have answered lately,
+//!   and be enough. It leaves only if no store has left the shard lately, and then stays away for a while.
 //! - PE10: where each hot store is dead or damaged and none may leave, a live store in sync gets hot.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -25,6 +27,7 @@ use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
 use tracing::warn;
 
 use super::health::{INTERVAL, Others};
+use super::leavings::Leavings;
 use super::own_disk::OwnDisk;
 use super::step_log::{Cause, Chosen};
 use super::{Peers, is_short, names, share, synced};
@@ -44,15 +47,21 @@ pub(super) async fn run(
     let mut is_failing = false;
     let mut short = Short::new();
     let mut own_disk = OwnDisk::default();
+    let mut leavings = Leavings::default();
     let mut takeover = peers.takeover;
     loop {
         ticks.tick().await;
         let layout = Arc::clone(&followed.borrow());
         let others = peers.others.lock().clone();
-        note_short(&mut short, &layout, Instant::now());
+        let now = Instant::now();
+        note_short(&mut short, &layout, now);
+        own_disk.look(now, engine.awaited(), &others.log_delays(now));
         let mut members = Members::of(&others, peers.own, engine, &layout);
         members.agreed = peers.agreed.borrow().clone();
-        members.disk_hangs = own_disk.hangs(engine.batch_on_its_way());
+        members.note_disk(&own_disk);
+        if let Some(records) = layout.records() {
+            members.lately_left = leavings.look(now, records);
+        }
         takeover.at_once &= !short.is_empty();
         let is_long = |since: &Instant| takeover.at_once || since.elapsed() >= takeover.after;
         let long = short.iter().filter(|(_, since)| is_long(since));
@@ -67,6 +76,9 @@ pub(super) async fn run(
             warn!(%error, "the records of shards stay as they are for now");
         }
         is_failing = outcome.is_err();
+        if outcome.is_ok_and(|has_left| has_left) {
+            own_disk.note_leaving(now);
+        }
     }
 }
 
@@ -95,6 +107,12 @@ struct Members {
     has_room: bool,
     /// Whether the own store waits for a disk that does not answer.
     disk_hangs: bool,
+    /// The stores whose disks have been much faster than the own one for some time.
+    much_faster: BTreeSet<StoreId>,
+    /// Whether the own store stays away, as its disk was slow.
+    rests: bool,
+    /// The shards that a store has left lately.
+    lately_left: ShardSet,
     /// The shards of which each store, the own one too, has found a file damaged.
     damaged: BTreeMap<StoreId, ShardSet>,
     /// The copies of the own store since whose end the corpora were compared with the metadata.
@@ -122,11 +140,20 @@ impl Members {
             roles,
             has_room: engine.store().shortage().is_none(),
             disk_hangs: false,
+            much_faster: BTreeSet::new(),
+            rests: false,
+            lately_left: ShardSet::EMPTY,
             damaged: damaged.chain([(own, own_damage)]).collect(),
             agreed: Copies::new(),
             unbuilt: engine.unbuilt(),
             long_short: ShardSet::EMPTY,
         }
+    }
+
+    fn note_disk(&mut self, disk: &OwnDisk) {
+        self.disk_hangs = disk.hangs();
+        self.much_faster = disk.much_faster().collect();
+        self.rests = disk.rests();
     }
 
     fn have_steps(&self, layout: &ClusterLayout) -> bool {
@@ -157,8 +184,8 @@ impl Members {
     }
 
     /// The step by which this store leaves, if it can write nothing. As a learner it would fail each change (PE6). With a
-    /// disk that hangs it would hold up each one (PE7). If a file of the shard is damaged, it fails those that read it
-    /// (PE9).
+    /// disk that hangs or is slow it would hold up each one (PE7, PE13). If a file of the shard is damaged, it fails those
+    /// that read it (PE9).
     fn own_leaving(&self, shard: ShardId, record: &ShardRecord) -> Option<Step> {
         let role = self.roles.get(&shard);
         let is_damaged = self.is_damaged(self.own, shard);
@@ -170,6 +197,7 @@ impl Members {
             let mut in_sync = record.in_sync.iter();
             let is_stuck = !has_begun && in_sync.all(|entry| self.silent.contains(&entry.store));
             let leaves = !self.can_write() || is_stuck || is_damaged && has_begun;
+            let leaves = leaves || self.is_slow(record);
             return leaves.then_some(Step::DropLearner(self.own));
         }
         let is_damaged = is_damaged && role == Some(&Role::InSync);
@@ -177,8 +205,20 @@ impl Members {
             let is_whole = !self.is_damaged(entry.store, shard);
             self.live.contains(&entry.store) && (self.disk_hangs || is_damaged && is_whole)
         };
-        let leaves = record.in_sync.iter().any(is_better) && record.may_evict();
-        leaves.then_some(Step::Evict(self.own))
+        let is_slow = self.is_slow(record) && !self.lately_left.contains(shard);
+        let leaves = is_slow || record.in_sync.iter().any(is_better);
+        (leaves && record.may_evict()).then_some(Step::Evict(self.own))
+    }
+
+    /// Whether the disk of the own store is slow beside those of most others in sync. These must be as many as an eviction
+    /// leaves at least, or all.
+    fn is_slow(&self, record: &ShardRecord) -> bool {
+        let others = record.in_sync.iter().map(|entry| entry.store);
+        let others: Vec<StoreId> = others.filter(|store| *store != self.own).collect();
+        let is_faster =
+            |store: &&StoreId| self.live.contains(store) && self.much_faster.contains(store);
+        let faster = others.iter().filter(is_faster).count();
+        faster > others.len() / 2 && faster >= record.least_in_sync().min(others.len())
     }
 
     /// Whether a store has found a file of a shard damaged.
@@ -235,7 +275,8 @@ impl Members {
     fn coming(&self, shard: ShardId, record: &ShardRecord) -> Option<Step> {
         let is_former = self.roles.get(&shard) == Some(&Role::None);
         let is_meant = is_former || self.long_short.contains(shard);
-        let may_come = is_meant && self.can_write() && is_short(record) && self.has_live(record);
+        let can_come = self.can_write() && !self.rests;
+        let may_come = is_meant && can_come && is_short(record) && self.has_live(record);
         may_come.then_some(Step::AddLearner(self.own))
     }
 
@@ -260,19 +301,21 @@ impl Members {
             Cause::NoRoom
         } else if self.is_damaged(self.own, shard) {
             Cause::Damage
+        } else if !self.much_faster.is_empty() {
+            Cause::SlowDisk
         } else {
             Cause::NoSource
         }
     }
 
-    /// Takes the next step of each record.
+    /// Takes the next step of each record. Answers whether the own store has left a shard because its disk is slow.
     async fn take_steps(
         &self,
         keys: &dyn KeyValueStore,
         others: &Others,
         engine: &Engine,
         layout: &ClusterLayout,
-    ) -> Result<(), NodeError> {
+    ) -> Result<bool, NodeError> {
         let chosen = Chosen::default();
         let steps = take_steps(
             keys,
@@ -286,8 +329,10 @@ impl Members {
         );
         match timeout(METADATA_PATIENCE, steps).await {
             Ok(steps) => {
-                chosen.tell(&steps?.taken, self.own, layout);
-                Ok(())
+                let taken = steps?.taken;
+                let has_left = chosen.has_left(&taken, self.own, Cause::SlowDisk);
+                chosen.tell(&taken, self.own, layout);
+                Ok(has_left)
             }
             Err(_elapsed) => Err(NodeError::MetadataLate(METADATA_PATIENCE)),
         }
@@ -319,6 +364,9 @@ mod tests {
             roles: BTreeMap::from([(SHARD, role)]),
             has_room: true,
             disk_hangs: false,
+            much_faster: BTreeSet::new(),
+            rests: false,
+            lately_left: ShardSet::EMPTY,
             damaged: BTreeMap::new(),
             agreed,
             unbuilt: ShardSet::EMPTY,
@@ -443,6 +491,67 @@ mod tests {
         let mut short = ShardRecord::first(0, &STORES[1..], 7);
         short.want = 3;
         assert_eq!(hanging(Role::None, &[1]).step(SHARD, &short), None);
+    }
+
+    /// PE13.
+    #[test]
+    fn a_store_whose_disk_is_slow_leaves_where_the_others_are_enough() {
+        let record = ShardRecord::first(0, &STORES, 7);
+        let slow = |live: &[usize], faster: &[usize]| {
+            let mut members = members(Role::InSync, live, &[]);
+            members.much_faster = faster.iter().map(|&place| STORES[place]).collect();
+            members
+        };
+        let step = |live: &[usize], faster: &[usize], record: &ShardRecord| {
+            slow(live, faster).step(SHARD, record)
+        };
+        let evict = Some(Step::Evict(STORES[0]));
+        assert_eq!(step(&[1, 2], &[1, 2], &record), evict);
+        // All are slow, or one of those that would be left, or it does not answer.
+        assert_eq!(step(&[1, 2], &[], &record), None);
+        assert_eq!(step(&[1, 2], &[1], &record), None);
+        assert_eq!(step(&[1], &[1, 2], &record), None);
+        // Only one would be left, where two must be.
+        let mut few = record.clone();
+        few.in_sync.truncate(2);
+        assert_eq!(step(&[1], &[1], &few), None);
+        few.min_in_sync = 1;
+        assert_eq!(step(&[1], &[1], &few), evict);
+        few.in_sync.truncate(1);
+        assert_eq!(step(&[1, 2], &[1, 2], &few), None);
+        let mut lately = slow(&[1, 2], &[1, 2]);
+        lately.lately_left = ShardSet::from_iter([SHARD]);
+        assert_eq!(lately.step(SHARD, &record), None);
+        assert_eq!(lately.step(ShardId(8), &record), evict);
+    }
+
+    /// PE13: as a learner it would hold up each change.
+    #[test]
+    fn a_store_whose_disk_is_slow_is_no_learner_and_stays_away_for_a_while() {
+        let mut record = with_learner();
+        let copying = Role::Copying {
+            added: record.epoch,
+        };
+        let mut slow = members(copying, &[1], &[]);
+        slow.much_faster = BTreeSet::from([STORES[1]]);
+        assert_eq!(slow.step(SHARD, &record), None);
+        slow.live.insert(STORES[2]);
+        slow.much_faster.insert(STORES[2]);
+        let drop = Some(Step::DropLearner(STORES[0]));
+        assert_eq!(slow.step(SHARD, &record), drop);
+        // It leaves at once.
+        slow.lately_left = ShardSet::from_iter([SHARD]);
+        assert_eq!(slow.step(SHARD, &record), drop);
+        record.in_sync.truncate(1);
+        slow.live = BTreeSet::from([STORES[1]]);
+        assert_eq!(slow.step(SHARD, &record), drop);
+        let mut short = ShardRecord::first(0, &STORES[1..], 7);
+        short.want = 3;
+        let mut back = members(Role::None, &[1], &[]);
+        back.rests = true;
+        assert_eq!(back.step(SHARD, &short), None);
+        back.rests = false;
+        assert_eq!(back.step(SHARD, &short), Some(Step::AddLearner(STORES[0])));
     }
 
     /// PE10.

@@ -8,11 +8,11 @@ use super::frame::Body;
 use super::queue::{Queue, Refusal};
 use super::record::{EncodeError, Record};
 use super::tail::Tail;
+use crate::on_its_way::OnItsWay;
 use crate::shortage::Shortage;
 use crate::thread::Thread;
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
 /// Batches that wait for the sink, besides the one that it deals with.
@@ -52,20 +52,6 @@ pub(crate) enum AppendError {
     QueueFull,
     #[error("the log has failed: end the process")]
     Failed,
-}
-
-/// The number of the batch that is being written and synced, from 1 on; 0 if there is none.
-#[derive(Debug, Default)]
-struct OnItsWay(AtomicU64);
-
-impl OnItsWay {
-    /// Does what waits for the disk, for the batch of this number.
-    fn during<R>(&self, number: u64, work: impl FnOnce() -> R) -> R {
-        self.0.store(number, Ordering::Relaxed);
-        let done = work();
-        self.0.store(0, Ordering::Relaxed);
-        done
-    }
 }
 
 /// A log that is open for appending. Dropping it is closing it, without hearing how that went.
@@ -135,10 +121,9 @@ impl<T: Send + 'static> Log<T> {
         })
     }
 
-    /// The number of the batch that the disk has not answered yet. A disk that hangs never answers.
-    pub(crate) fn batch_on_its_way(&self) -> Option<u64> {
-        let number = self.on_its_way.0.load(Ordering::Relaxed);
-        (number > 0).then_some(number)
+    /// The batches that are written and synced, one after the other.
+    pub(crate) fn on_its_way(&self) -> &OnItsWay {
+        &self.on_its_way
     }
 
     /// Deletes the files whose records are all below `sequence`, oldest first.
@@ -226,14 +211,10 @@ impl<T> Writer<T> {
         let fail = |error| (Vec::new(), error);
         // All that was read at the start is on disk.
         self.appender.mark().map_err(fail)?;
-        for number in 1.. {
-            let Some(batch) = self.queue.take(self.batch_bytes) else {
-                break;
-            };
+        while let Some(batch) = self.queue.take(self.batch_bytes) {
             let on_its_way = Arc::clone(&self.on_its_way);
-            let written = on_its_way.during(number, || {
-                self.appender.commit(batch.iter().map(|entry| &entry.body))
-            });
+            let written =
+                on_its_way.begin(|| self.appender.commit(batch.iter().map(|entry| &entry.body)));
             let outcome = match written {
                 Ok(first) => BatchOutcome::Committed(committed(first, batch)),
                 Err(Fault::Shortage(shortage)) => {
@@ -245,7 +226,7 @@ impl<T> Writer<T> {
                 return Err(fail(io::Error::other("the sink of the log is gone")));
             }
             if self.queue.is_empty() {
-                let marked = on_its_way.during(number, || self.appender.mark());
+                let marked = on_its_way.go_on(|| self.appender.mark());
                 marked.map_err(fail)?;
             }
         }

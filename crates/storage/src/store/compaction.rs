@@ -15,7 +15,6 @@ use simshard_topology::{CorpusUid, ShardId};
 use super::catalog::Catalog;
 use super::upkeep::Upkeep;
 use crate::error::MaintenanceError;
-use crate::files;
 use crate::merge::Merge;
 use crate::segment::Segment;
 
@@ -118,8 +117,8 @@ impl Upkeep<'_> {
             .collect();
         let id = disk.next_segment(shard);
         let make_way = || self.make_way(shard);
-        let meta = disk.write_segment(id, Merge::new(streams?), make_way)?;
-        files::sync(&*disk.segments)?;
+        let meta = self.write_segment(id, Merge::new(streams?), make_way)?;
+        self.sync_segments()?;
         let opened = meta.map(|meta| disk.open(id, meta)).transpose();
         // No manifest names it yet.
         let opened = opened.inspect_err(|_| drop(disk.delete_segment(id)))?;
@@ -166,7 +165,8 @@ impl Upkeep<'_> {
     /// Deletes the files of segments that no manifest names any more.
     fn delete_all(&self, segments: &[Arc<Segment>]) -> Result<(), MaintenanceError> {
         for segment in segments {
-            self.disk.delete_segment(segment.id())?;
+            let delete = || self.disk.delete_segment(segment.id());
+            self.store.maintenance.write(delete)?;
         }
         Ok(())
     }

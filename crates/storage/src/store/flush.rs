@@ -18,7 +18,7 @@ use crate::merge::Cursor;
 use crate::segment::{Segment, SegmentId, SegmentMeta, SegmentWriter};
 
 /// Elements that are written before something else may be done: about those of a block.
-const ELEMENTS_AT_ONCE: u64 = 4096;
+const ELEMENTS_AT_ONCE: usize = 4096;
 
 /// Segments that a flush has written, of memtables of shards, and of what was set aside.
 #[derive(Default)]
@@ -82,7 +82,7 @@ impl Upkeep<'_> {
             written.frozen.extend(self.write_frozen(*id, &frozen)?);
             written.aside.extend(self.write_frozen(*id, &aside)?);
         }
-        files::sync(&*self.disk.segments)?;
+        self.sync_segments()?;
         let all = written.frozen.iter().chain(&written.aside);
         all.map(|(id, meta)| Ok(self.disk.open(*id, *meta)?))
             .collect()
@@ -103,7 +103,8 @@ impl Upkeep<'_> {
         next.dropped = store.still_dropped(&catalog, next.first_sequence);
         next.replicas = store.replicas.read().to_manifest();
         next.corpora = catalog.corpora;
-        while let Err(error) = next.write(&disk.directory).map_err(MaintenanceError::from) {
+        let write = || store.maintenance.write(|| next.write(&disk.directory));
+        while let Err(error) = write().map_err(MaintenanceError::from) {
             match error.shortage() {
                 Some(shortage) if store.maintenance.wait_out(shortage) => {}
                 Some(_) | None => return Err(error),
@@ -116,9 +117,36 @@ impl Upkeep<'_> {
             .prune(&next.dropped, next.first_sequence);
         *disk.manifest.lock() = next;
         for id in std::mem::take(&mut *disk.left.lock()) {
-            disk.delete_segment(id)?;
+            store.maintenance.write(|| disk.delete_segment(id))?;
         }
         Ok(())
+    }
+
+    /// Writes the elements of a stream; nothing if there are none. Every now and then `make_way` may do something
+    /// else, or end it.
+    pub(super) fn write_segment(
+        &self,
+        id: SegmentId,
+        mut elements: impl Cursor,
+        make_way: impl Fn() -> Result<(), MaintenanceError>,
+    ) -> Result<Option<SegmentMeta>, MaintenanceError> {
+        let Self { store, disk, .. } = self;
+        let of = disk.manifest.lock().store;
+        let create = || SegmentWriter::create(&disk.segments, of, id);
+        let mut writer = store.maintenance.write(create)?;
+        let mut are_all = false;
+        while !are_all {
+            make_way()?;
+            let push = || push_some(&mut writer, &mut elements);
+            are_all = store.maintenance.write(push)?;
+        }
+        Ok(store.maintenance.write(|| writer.finish())?)
+    }
+
+    /// Makes the names of segments last.
+    pub(super) fn sync_segments(&self) -> Result<(), MaintenanceError> {
+        let sync = || files::sync(&*self.disk.segments);
+        Ok(self.store.maintenance.write(sync)?)
     }
 
     fn write_frozen(
@@ -131,7 +159,7 @@ impl Upkeep<'_> {
         }
         let id = self.disk.next_segment(shard);
         let kept = self.store.kept(frozen);
-        let meta = self.disk.write_segment(id, kept, || Ok(()))?;
+        let meta = self.write_segment(id, kept, || Ok(()))?;
         Ok(meta.map(|meta| (id, meta)))
     }
 }
@@ -182,30 +210,22 @@ impl Store {
     }
 }
 
-impl Disk {
-    /// Writes the elements of a stream; nothing if there are none. Every now and then `make_way` may do something
-    /// else, or end it.
-    pub(super) fn write_segment(
-        &self,
-        id: SegmentId,
-        mut elements: impl Cursor,
-        make_way: impl Fn() -> Result<(), MaintenanceError>,
-    ) -> Result<Option<SegmentMeta>, MaintenanceError> {
-        let store = self.manifest.lock().store;
-        let mut writer = SegmentWriter::create(&self.segments, store, id)?;
-        for number in 0_u64.. {
-            if number.is_multiple_of(ELEMENTS_AT_ONCE) {
-                make_way()?;
-            }
-            let Some((corpus, element)) = elements.element() else {
-                break;
-            };
-            writer.push(corpus, element)?;
-            elements.advance()?;
-        }
-        Ok(writer.finish()?)
+/// Writes the next elements of a stream; answers whether these were the last.
+fn push_some(
+    writer: &mut SegmentWriter,
+    elements: &mut impl Cursor,
+) -> Result<bool, MaintenanceError> {
+    for _ in 0..ELEMENTS_AT_ONCE {
+        let Some((corpus, element)) = elements.element() else {
+            return Ok(true);
+        };
+        writer.push(corpus, element)?;
+        elements.advance()?;
     }
+    Ok(false)
+}
 
+impl Disk {
     /// Opens a segment of this store.
     pub(super) fn open(&self, id: SegmentId, meta: SegmentMeta) -> Result<Segment, ReadError> {
         let store = self.manifest.lock().store;

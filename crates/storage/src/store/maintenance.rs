@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex};
 
+use crate::on_its_way::OnItsWay;
 use crate::shortage::Shortage;
 
 /// After a step failed for want of space or the like, this time passes before the next attempt.
@@ -14,6 +15,8 @@ const PAUSE: Duration = Duration::from_millis(500);
 pub(crate) struct Maintenance {
     state: Mutex<State>,
     changed: Condvar,
+    /// Single writes and syncs: a flush as a whole may take long.
+    writes: OnItsWay,
 }
 
 #[derive(Debug, Default)]
@@ -40,6 +43,10 @@ struct State {
 impl State {
     const fn needs_flush(&self) -> bool {
         self.is_full || self.has_failed
+    }
+
+    const fn holds_changes_up(&self) -> bool {
+        self.is_over && self.shortage.is_none() && !self.is_stopping
     }
 }
 
@@ -130,9 +137,19 @@ impl Maintenance {
 
     /// Waits while memtables have twice their limit, as long as there is hope that they are written.
     pub(crate) fn wait_for_room(&self) {
-        let wait =
-            |state: &mut State| state.is_over && state.shortage.is_none() && !state.is_stopping;
+        let wait = |state: &mut State| state.holds_changes_up();
         self.changed.wait_while(&mut self.state.lock(), wait);
+    }
+
+    /// Does a write or a sync, which the disk may not answer.
+    pub(super) fn write<R>(&self, write: impl FnOnce() -> R) -> R {
+        self.writes.begin(write)
+    }
+
+    /// The number of the write that the disk has not answered, if changes wait for memtables to be written.
+    pub(super) fn awaited_write(&self) -> Option<u64> {
+        let holds_changes_up = self.state.lock().holds_changes_up();
+        self.writes.number().filter(|_| holds_changes_up)
     }
 
     /// The shortage at the last write of maintenance, if there was one.

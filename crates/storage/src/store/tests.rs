@@ -5,6 +5,7 @@ mod copies;
 mod create;
 mod drops;
 mod failure;
+mod hanging;
 mod ids;
 mod inspect;
 mod installs;

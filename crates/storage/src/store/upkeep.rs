@@ -49,6 +49,11 @@ impl Store {
         }
     }
 
+    /// The number of the write for which changes wait, as memtables are to be on disk first.
+    pub(crate) fn awaited_write(&self) -> Option<u64> {
+        self.maintenance.awaited_write()
+    }
+
     /// The right to change segments, for a thread that others wait for: merging is interrupted. `None` without a
     /// directory.
     pub(super) fn right_to_change_segments(&self) -> Option<Right<'_>> {
@@ -103,7 +108,7 @@ impl Upkeep<'_> {
     /// log stays until the next time.
     pub(super) fn flush_and_trim(&self) -> Result<(), MaintenanceError> {
         let first_sequence = self.flush()?;
-        match (self.trim)(first_sequence) {
+        match self.store.maintenance.write(|| (self.trim)(first_sequence)) {
             Err(error) if error.shortage().is_some() => {
                 tracing::warn!(%error, "no space to delete files of the log, trying again later");
                 Ok(())

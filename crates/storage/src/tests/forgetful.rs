@@ -74,6 +74,7 @@ struct State {
     syncs: usize,
     writes: usize,
     holds_syncs: bool,
+    holds_whole_files: bool,
     /// Syncs of bytes or names.
     sync_points: usize,
     crash_at_sync: Option<usize>,
@@ -108,6 +109,7 @@ impl ForgetfulDirectory {
             syncs: 0,
             writes: 0,
             holds_syncs: false,
+            holds_whole_files: false,
             sync_points: 0,
             crash_at_sync: None,
         };
@@ -181,6 +183,16 @@ impl ForgetfulDirectory {
 
     pub(crate) fn release_syncs(&self) {
         self.state().holds_syncs = false;
+        self.shared.1.notify_all();
+    }
+
+    /// Lets syncs of new files wait until `release_whole_files`.
+    pub(crate) fn hold_whole_files(&self) {
+        self.state().holds_whole_files = true;
+    }
+
+    pub(crate) fn release_whole_files(&self) {
+        self.state().holds_whole_files = false;
         self.shared.1.notify_all();
     }
 
@@ -521,8 +533,10 @@ impl StoredFile for ForgetfulFile {
     }
 
     fn sync_all(&self) -> io::Result<()> {
+        let (_, changed) = &*self.directory.shared;
         let mut state = self.directory.state();
         let now = state.files[self.number].now.clone();
+        changed.wait_while(&mut state, |state| state.holds_whole_files);
         state.sync(self.number, now)
     }
 

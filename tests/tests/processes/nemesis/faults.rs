@@ -138,7 +138,7 @@ impl Fault {
     }
 }
 
-/// The links that are cut: of a node to all others, to one of them, or to etcd; both ways, or one.
+/// The links that are cut: of a node to all others, to all but etcd, to etcd, or to one; both ways, or one.
 fn cuts(
     random: &mut Rng,
     node: usize,
@@ -152,10 +152,13 @@ fn cuts(
     let mut others: Vec<ClusterPart> = other_nodes
         .chain((0..routers).map(ClusterPart::Router))
         .collect();
-    others.push(ClusterPart::Etcd);
-    let others = match random.u8(..3) {
-        0 => others,
-        1 => vec![ClusterPart::Etcd],
+    let kind = random.u8(..4);
+    if kind > 0 {
+        others.push(ClusterPart::Etcd);
+    }
+    let others = match kind {
+        0 | 1 => others,
+        2 => vec![ClusterPart::Etcd],
         _ => vec![others[random.usize(..others.len())]],
     };
     let both = others

@@ -72,7 +72,7 @@ fn what_queues_during_a_sync_goes_out_with_the_next_one() {
     append(&log, [1]);
     memory.wait_for_syncs(1);
     append(&log, 2..=50);
-    assert_eq!(log.batch_on_its_way(), Some(1));
+    assert_eq!(log.on_its_way().number(), Some(1));
     memory.release_syncs();
     let first = heard.recv().unwrap();
     assert_eq!(first, Heard::Committed(vec![(1, insert(1, 1), 1)]));

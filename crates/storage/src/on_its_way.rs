@@ -1,0 +1,88 @@
+//! What a thread has given the disk and the disk has not answered yet. A disk that hangs never answers, and a slow one
+//! takes long.
+
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
+
+/// Work of one thread at a time, which waits for the disk again and again.
+#[derive(Debug, Default)]
+pub(crate) struct OnItsWay(Mutex<State>);
+
+#[derive(Debug, Default)]
+struct State {
+    /// The number of the last work, from 1 on.
+    number: u64,
+    /// When the disk got it; `None` once it has answered.
+    begun: Option<Instant>,
+    /// How long the disk took for the work of this number that it has answered.
+    took: Duration,
+}
+
+impl OnItsWay {
+    /// Does more of the work of the same number.
+    pub(crate) fn go_on<R>(&self, work: impl FnOnce() -> R) -> R {
+        self.0.lock().begun = Some(Instant::now());
+        let done = work();
+        let mut state = self.0.lock();
+        let begun = state.begun.take();
+        state.took += begun.map_or(Duration::ZERO, |begun| begun.elapsed());
+        done
+    }
+
+    /// Does the work of the next number.
+    pub(crate) fn begin<R>(&self, work: impl FnOnce() -> R) -> R {
+        {
+            let mut state = self.0.lock();
+            (state.number, state.took) = (state.number + 1, Duration::ZERO);
+        }
+        self.go_on(work)
+    }
+
+    /// The number of the work that the disk has not answered.
+    pub(crate) fn number(&self) -> Option<u64> {
+        let state = self.0.lock();
+        state.begun.map(|_| state.number)
+    }
+
+    /// How long the disk took for the last work, or has taken for it so far.
+    pub(crate) fn delay(&self) -> Duration {
+        let state = self.0.lock();
+        let so_far = state.begun.map_or(Duration::ZERO, |begun| begun.elapsed());
+        state.took + so_far
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn work_is_on_its_way_until_it_is_done() {
+        let disk = OnItsWay::default();
+        assert_eq!(disk.number(), None);
+        for number in 1..=3 {
+            let seen = disk.begin(|| disk.number());
+            assert_eq!(seen, Some(number));
+            assert_eq!(disk.go_on(|| disk.number()), Some(number));
+            assert_eq!(disk.number(), None);
+        }
+    }
+
+    #[test]
+    fn a_delay_is_that_of_the_last_work_with_all_of_it() {
+        let disk = OnItsWay::default();
+        assert_eq!(disk.delay(), Duration::ZERO);
+        let during = disk.begin(|| {
+            let begun = Instant::now();
+            while begun.elapsed() < Duration::from_millis(2) {}
+            disk.delay()
+        });
+        assert!(during >= Duration::from_millis(2));
+        let first = disk.delay();
+        assert!(first >= during);
+        disk.go_on(|| {});
+        assert!(disk.delay() >= first);
+        assert_eq!(disk.delay(), disk.delay());
+    }
+}
