@@ -11,8 +11,8 @@ use tokio::task::block_in_place;
 
 use crate::failovers::get_acquainted;
 use crate::load::{Load, create};
-use crate::records::until_short;
 use crate::readiness::until_ready;
+use crate::records::until_short;
 
 const NODE: usize = 1;
 
