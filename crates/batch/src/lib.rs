@@ -6,8 +6,9 @@
 //!
 //! | module | job |
 //! |---|---|
-//! | `documents`, `clusters` | the documents of a fingerprint, of a cluster |
-//! | `job`, `find_pairs`, `find_clusters` | the searches, step by step |
+//! | `documents`, `clusters`, `member` | the documents of a fingerprint, of a cluster, and one of them |
+//! | `job`, `find_pairs`, `find_clusters`, `progress` | the searches, step by step |
+//! | `dedup` | a set of documents without its near-duplicates |
 //! | `statistics`, `texts`, `reported`, `report` | what was found, in numbers and as a page |
 //! | `evaluate` | how well recipes find the near-duplicates of some texts |
 //! | `output` | results in their forms, in files that are replaced whole |

@@ -11,7 +11,7 @@ use tonic::{Request, Response, Status};
 
 use crate::batch::{Documents, Queries, insert_request, remove_request};
 use crate::error::ClientError;
-use crate::find::Found;
+use crate::find::FindAnswer;
 use simshard_proto::SearchSpec;
 
 /// How long a request may take, unless told otherwise.
@@ -190,13 +190,13 @@ impl Client {
         corpus: &str,
         queries: Queries,
         spec: SearchSpec,
-    ) -> Result<Found, ClientError> {
+    ) -> Result<FindAnswer, ClientError> {
         in_halves(queries, async |queries| {
             let request = self.find_all_request(corpus, queries, spec);
             let call = async |mut stub: Stub, request| stub.find_all(request).await;
             let answer = self.call(&request, call).await?;
             let matches = answer.matches.unwrap_or_default();
-            Ok(Found::new(&answer.queries, matches, answer.completeness)?)
+            Ok(FindAnswer::new(&answer.queries, matches, answer.completeness)?)
         })
         .await
     }
@@ -208,13 +208,13 @@ impl Client {
         corpus: &str,
         queries: Queries,
         spec: SearchSpec,
-    ) -> Result<Found, ClientError> {
+    ) -> Result<FindAnswer, ClientError> {
         in_halves(queries, async |queries| {
             let request = self.find_first_request(corpus, queries, spec);
             let call = async |mut stub: Stub, request| stub.find_first(request).await;
             let answer = self.call(&request, call).await?;
             let matches = answer.matches.unwrap_or_default();
-            Ok(Found::new(&answer.queries, matches, answer.completeness)?)
+            Ok(FindAnswer::new(&answer.queries, matches, answer.completeness)?)
         })
         .await
     }
@@ -288,11 +288,11 @@ impl Client {
 
 /// Does `find` with all queries, or with ever smaller parts of them where the
 /// answer is too large.
-async fn in_halves<F>(queries: Queries, find: impl Fn(Queries) -> F) -> Result<Found, ClientError>
+async fn in_halves<F>(queries: Queries, find: impl Fn(Queries) -> F) -> Result<FindAnswer, ClientError>
 where
-    F: Future<Output = Result<Found, ClientError>>,
+    F: Future<Output = Result<FindAnswer, ClientError>>,
 {
-    let mut found = Found::default();
+    let mut found = FindAnswer::default();
     let mut waiting = vec![queries];
     while let Some(mut queries) = waiting.pop() {
         match find(queries.clone()).await {

@@ -47,14 +47,14 @@ pub struct Missing {
 
 /// The answer to a batch of queries.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Found {
+pub struct FindAnswer {
     /// One element a query, in their order.
     pub queries: Vec<QueryMatches>,
     /// The nodes that could not be reached, where the answer is partial.
     pub unreachable_nodes: BTreeSet<String>,
 }
 
-impl Found {
+impl FindAnswer {
     pub(crate) fn new(
         queries: &[u64],
         matches: Matches,
@@ -158,7 +158,7 @@ mod tests {
             missing_lead_groups: vec![0b10, 0, 0b1111],
             guaranteed_distances: vec![2, 3, -1],
         };
-        let found = Found::new(&[5, 6, 7], matches, Some(completeness)).unwrap();
+        let found = FindAnswer::new(&[5, 6, 7], matches, Some(completeness)).unwrap();
         let missing: Vec<Option<Missing>> =
             found.queries.iter().map(|query| query.missing).collect();
         let lacking = |groups, guaranteed_distance| {

@@ -7,7 +7,7 @@ use tonic::{Response, Status, Streaming};
 use crate::batch::{Documents, Queries, insert_request, remove_request};
 use crate::client::Client;
 use crate::error::ClientError;
-use crate::find::Found;
+use crate::find::FindAnswer;
 use crate::resend::{Acknowledged, Answer, BatchAnswers, Batches, resending};
 use simshard_proto::SearchSpec;
 
@@ -104,7 +104,7 @@ impl Client {
         corpus: &str,
         batches: B,
         spec: SearchSpec,
-    ) -> Result<impl Stream<Item = Result<Found, ClientError>> + use<B>, ClientError>
+    ) -> Result<impl Stream<Item = Result<FindAnswer, ClientError>> + use<B>, ClientError>
     where
         B: Stream<Item = Queries> + Send + 'static,
     {
@@ -123,7 +123,7 @@ impl Client {
             let answer = answer.map_err(|status| ClientError::from_status(status, &url))?;
             let answer = answer.result.unwrap_or_default();
             let matches = answer.matches.unwrap_or_default();
-            Ok(Found::new(&answer.queries, matches, answer.completeness)?)
+            Ok(FindAnswer::new(&answer.queries, matches, answer.completeness)?)
         }))
     }
 }

@@ -6,7 +6,7 @@ use crate::chunk::{Chunk, Chunks};
 use crate::document::{Content, Document, Record};
 use crate::error::InputError;
 use crate::format::Format;
-use crate::found::Found;
+use crate::next_item::NextItem;
 use crate::html::Html;
 use crate::needs::Needs;
 use crate::options::InputOptions;
@@ -41,7 +41,7 @@ pub(crate) enum Batches {
 
 /// Gathers documents.
 pub(crate) struct DocumentBatches {
-    source: Box<dyn Iterator<Item = Found> + Send>,
+    source: Box<dyn Iterator<Item = NextItem> + Send>,
     /// Why nothing follows the batch returned last.
     failed: Option<InputError>,
 }
@@ -183,7 +183,7 @@ impl Batches {
 }
 
 impl DocumentBatches {
-    pub(crate) fn new(source: impl Iterator<Item = Found> + Send + 'static) -> Self {
+    pub(crate) fn new(source: impl Iterator<Item = NextItem> + Send + 'static) -> Self {
         Self {
             source: Box::new(source),
             failed: None,
@@ -197,12 +197,12 @@ impl DocumentBatches {
         while gathered < least_bytes && self.failed.is_none() {
             match self.source.next() {
                 None => break,
-                Some(Found::Skipped(more)) => match skipped.last_mut() {
+                Some(NextItem::Skipped(more)) => match skipped.last_mut() {
                     Some((after, before)) if *after == documents.len() => *before += &more,
                     Some(_) | None => skipped.push((documents.len(), more)),
                 },
-                Some(Found::Failed(error)) => self.failed = Some(error),
-                Some(Found::Document(document, html)) => {
+                Some(NextItem::Failed(error)) => self.failed = Some(error),
+                Some(NextItem::Document(document, html)) => {
                     gathered += bytes(&document).max(1);
                     documents.push((document, html));
                 }

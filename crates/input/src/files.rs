@@ -13,7 +13,7 @@ use crate::decompress::{Compression, Decompressed, ReadError, damage};
 use crate::document::{Content, Document, MAX_RECORD_BYTES};
 use crate::error::InputError;
 use crate::format::Format;
-use crate::found::Found;
+use crate::next_item::NextItem;
 use crate::html::{self, Html};
 use crate::ids::Ids;
 use crate::kinds::Kinds;
@@ -143,13 +143,13 @@ impl FileDocuments {
     }
 
     /// The next document, or what is skipped before it.
-    fn next_file(&mut self) -> Option<Found> {
+    fn next_file(&mut self) -> Option<NextItem> {
         loop {
             let entry = match self.walk.next()? {
                 Ok(entry) => entry,
                 Err(error) => {
                     tracing::warn!(%error, "skipped: cannot be read");
-                    return Some(Found::Skipped(Skipped {
+                    return Some(NextItem::Skipped(Skipped {
                         unreadable_files: 1,
                         ..Skipped::default()
                     }));
@@ -159,32 +159,32 @@ impl FileDocuments {
                 let path = entry.path();
                 if let Some(format) = suggested::of_many(path).filter(|_| self.skips_others) {
                     tracing::warn!(?path, "skipped: looks like {format}");
-                    return Some(Found::Skipped(Skipped {
+                    return Some(NextItem::Skipped(Skipped {
                         other_files: Kinds::of(&format.to_string(), 1),
                         ..Skipped::default()
                     }));
                 }
                 let checks = self.checks_pages && entry.depth() == 0 && suggested::is_page(path);
                 return Some(match read(path, self.ids, self.html, checks) {
-                    Ok((document, html)) => Found::Document(document, html),
-                    Err(Refusal::OtherContent(looks)) => Found::Failed(InputError::OtherContent {
+                    Ok((document, html)) => NextItem::Document(document, html),
+                    Err(Refusal::OtherContent(looks)) => NextItem::Failed(InputError::OtherContent {
                         file: path.display().to_string(),
                         looks,
                         taken_for: Format::Files,
                     }),
-                    Err(refusal) => Found::Skipped(refusal.record(&entry)),
+                    Err(refusal) => NextItem::Skipped(refusal.record(&entry)),
                 });
             }
         }
     }
 
     /// The error at the end, if there was no file, or all were skipped. Returned once.
-    fn at_end(&mut self) -> Option<Found> {
+    fn at_end(&mut self) -> Option<NextItem> {
         if std::mem::replace(&mut self.found_any, true) {
             return None;
         }
         let skipped = std::mem::take(&mut self.skipped);
-        Some(Found::Failed(if skipped.is_empty() {
+        Some(NextItem::Failed(if skipped.is_empty() {
             InputError::NoFiles {
                 folders: named(&self.roots),
                 passed: Passed::over(&self.roots),
@@ -196,14 +196,14 @@ impl FileDocuments {
 }
 
 impl Iterator for FileDocuments {
-    type Item = Found;
+    type Item = NextItem;
 
-    fn next(&mut self) -> Option<Found> {
+    fn next(&mut self) -> Option<NextItem> {
         let found = self.next_file();
         match &found {
-            Some(Found::Document(..)) => self.found_any = true,
-            Some(Found::Skipped(skipped)) => self.skipped += skipped,
-            Some(Found::Failed(_)) => {}
+            Some(NextItem::Document(..)) => self.found_any = true,
+            Some(NextItem::Skipped(skipped)) => self.skipped += skipped,
+            Some(NextItem::Failed(_)) => {}
             None => return self.at_end(),
         }
         found

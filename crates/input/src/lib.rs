@@ -55,7 +55,7 @@ mod files;
 mod first_bad;
 mod folders;
 mod format;
-mod found;
+mod next_item;
 mod gzip;
 mod head;
 mod held;

@@ -22,7 +22,7 @@ use crate::error::InputError;
 use crate::fields::TableColumns;
 use crate::first_bad::FirstBad;
 use crate::format::Format;
-use crate::found::Found;
+use crate::next_item::NextItem;
 use crate::head;
 use crate::html::Html;
 use crate::ids::Ids;
@@ -63,7 +63,7 @@ enum RecordFormat {
     Warc,
 }
 
-type Documents = Box<dyn Iterator<Item = Found> + Send>;
+type Documents = Box<dyn Iterator<Item = NextItem> + Send>;
 
 impl RecordReader {
     /// The reader of a format; `None` where its sources are made of lines, or it walks folders.
@@ -128,7 +128,7 @@ impl RecordReader {
     pub(crate) fn documents(
         self,
         sources: Vec<Source>,
-    ) -> impl Iterator<Item = Found> + Send + 'static {
+    ) -> impl Iterator<Item = NextItem> + Send + 'static {
         AllFound {
             is_fine: self.skip_bad,
             found: self.documents_of_some(sources),
@@ -140,10 +140,10 @@ impl RecordReader {
     pub(crate) fn documents_of_some(
         self,
         sources: Vec<Source>,
-    ) -> impl Iterator<Item = Found> + Send + 'static {
+    ) -> impl Iterator<Item = NextItem> + Send + 'static {
         sources.into_iter().flat_map(move |source| {
             let opened = self.open(source);
-            opened.unwrap_or_else(|error| Box::new(iter::once(Found::Failed(error))))
+            opened.unwrap_or_else(|error| Box::new(iter::once(NextItem::Failed(error))))
         })
     }
 
@@ -172,9 +172,9 @@ impl RecordReader {
                     .map(|documents| documents.numbered(number))
                     .map_err(InputError::Arrow)?;
                 Ok(Box::new(documents.map(move |document| match document {
-                    Ok(document) => Found::Document(document, html),
+                    Ok(document) => NextItem::Document(document, html),
                     Err(error) if skip_bad && error.is_bad_row() => bad_row(&error),
-                    Err(error) => Found::Failed(InputError::Arrow(error)),
+                    Err(error) => NextItem::Failed(InputError::Arrow(error)),
                 })))
             }
             RecordFormat::Warc => Ok(Box::new(self.records(source)?)),
@@ -204,40 +204,40 @@ fn check_file(file: &File, name: &str, format: Format) -> Result<(), InputError>
     Looks::check(&head[..read], name, format)
 }
 
-fn bad_row(error: &impl Display) -> Found {
-    Found::Skipped(Skipped {
+fn bad_row(error: &impl Display) -> NextItem {
+    NextItem::Skipped(Skipped {
         bad_rows: 1,
         first_bad: FirstBad::one(error),
         ..Skipped::default()
     })
 }
 
-fn found_csv(document: Result<Document, CsvFault>, html: Html, skip_bad: bool) -> Found {
+fn found_csv(document: Result<Document, CsvFault>, html: Html, skip_bad: bool) -> NextItem {
     match document {
-        Ok(document) => Found::Document(document, html),
+        Ok(document) => NextItem::Document(document, html),
         Err(CsvFault::Row(error)) if skip_bad => bad_row(&error),
-        Err(CsvFault::Row(error) | CsvFault::File(error)) => Found::Failed(error),
+        Err(CsvFault::Row(error) | CsvFault::File(error)) => NextItem::Failed(error),
     }
 }
 
 #[cfg(feature = "parquet")]
-fn found_row(document: Result<Document, ParquetError>, html: Html, skip_bad: bool) -> Found {
+fn found_row(document: Result<Document, ParquetError>, html: Html, skip_bad: bool) -> NextItem {
     match document {
-        Ok(document) => Found::Document(document, html),
+        Ok(document) => NextItem::Document(document, html),
         Err(error) if skip_bad && error.is_bad_row() => bad_row(&error),
-        Err(error) => Found::Failed(InputError::Parquet(error)),
+        Err(error) => NextItem::Failed(InputError::Parquet(error)),
     }
 }
 
-fn found_record(document: Result<(Document, Html), WarcError>, skip_bad: bool) -> Found {
+fn found_record(document: Result<(Document, Html), WarcError>, skip_bad: bool) -> NextItem {
     match document {
-        Ok((document, html)) => Found::Document(document, html),
-        Err(error) if skip_bad && error.is_bad_record() => Found::Skipped(Skipped {
+        Ok((document, html)) => NextItem::Document(document, html),
+        Err(error) if skip_bad && error.is_bad_record() => NextItem::Skipped(Skipped {
             bad_records: 1,
             first_bad: FirstBad::one(&error),
             ..Skipped::default()
         }),
-        Err(error) => Found::Failed(InputError::Warc(error)),
+        Err(error) => NextItem::Failed(InputError::Warc(error)),
     }
 }
 
@@ -246,13 +246,13 @@ struct WarcFound {
     documents: WarcDocuments,
     skip_bad: bool,
     /// The items after the last reported records.
-    next: Option<Found>,
+    next: Option<NextItem>,
 }
 
 impl Iterator for WarcFound {
-    type Item = Found;
+    type Item = NextItem;
 
-    fn next(&mut self) -> Option<Found> {
+    fn next(&mut self) -> Option<NextItem> {
         if let Some(found) = self.next.take() {
             return Some(found);
         }
@@ -263,7 +263,7 @@ impl Iterator for WarcFound {
             return found;
         }
         self.next = found;
-        Some(Found::Skipped(Skipped {
+        Some(NextItem::Skipped(Skipped {
             other_records,
             ..Skipped::default()
         }))
@@ -278,14 +278,14 @@ struct AllFound<I> {
     others: Kinds,
 }
 
-impl<I: Iterator<Item = Found>> Iterator for AllFound<I> {
-    type Item = Found;
+impl<I: Iterator<Item = NextItem>> Iterator for AllFound<I> {
+    type Item = NextItem;
 
-    fn next(&mut self) -> Option<Found> {
+    fn next(&mut self) -> Option<NextItem> {
         let found = self.found.next();
         match &found {
-            Some(Found::Document(..) | Found::Failed(_)) => self.is_fine = true,
-            Some(Found::Skipped(skipped)) => {
+            Some(NextItem::Document(..) | NextItem::Failed(_)) => self.is_fine = true,
+            Some(NextItem::Skipped(skipped)) => {
                 if !self.is_fine {
                     self.others += &skipped.other_records;
                 }
@@ -293,7 +293,7 @@ impl<I: Iterator<Item = Found>> Iterator for AllFound<I> {
             None => {
                 let others = std::mem::take(&mut self.others);
                 let is_empty = !self.is_fine && !others.is_empty();
-                return is_empty.then_some(Found::Failed(InputError::NoTexts(others)));
+                return is_empty.then_some(NextItem::Failed(InputError::NoTexts(others)));
             }
         }
         found

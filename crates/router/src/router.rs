@@ -1,15 +1,15 @@
 //! Running a request: plan, fan out, merge.
 
-mod asked;
 mod catalog;
+mod change;
 mod corpus_streams;
-mod documents;
 mod failures;
 mod find;
 mod pending;
 mod proof;
 mod recovery;
 mod rounds;
+mod search_round;
 mod silence;
 
 use std::sync::Arc;
@@ -25,7 +25,7 @@ use crate::metadata::Metadata;
 use crate::remembered::{OpenCorpus, RememberedCorpora};
 pub(crate) use catalog::{CorpusContents, NewCorpus};
 pub(crate) use corpus_streams::CorpusStream;
-pub(crate) use documents::Change;
+pub(crate) use change::Change;
 use failures::Failures;
 pub(crate) use find::{FindOutcome, QueryBatch};
 pub(crate) use recovery::StoredCorpus;

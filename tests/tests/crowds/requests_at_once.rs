@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use futures_util::future::{join, join_all};
 use simshard_client::{
-    Client, ClientError, Documents, Fingerprint, Found, Queries, Reason, SearchSpec, v1,
+    Client, ClientError, Documents, Fingerprint, FindAnswer, Queries, Reason, SearchSpec, v1,
 };
 use simshard_cluster::{ClusterLayout, Node};
 use simshard_simhash::{Layout, Tables};
@@ -68,7 +68,7 @@ async fn find(
     client: &Client,
     fingerprint: Fingerprint,
     allow_partial: bool,
-) -> Result<Found, ClientError> {
+) -> Result<FindAnswer, ClientError> {
     let options = SearchSpec {
         allow_partial,
         ..SearchSpec::default()
@@ -84,7 +84,7 @@ async fn ask_for(
     client: &Client,
     fingerprints: &[Fingerprint],
     allow_partial: bool,
-    check: impl Fn(Fingerprint, Result<Found, ClientError>, Duration),
+    check: impl Fn(Fingerprint, Result<FindAnswer, ClientError>, Duration),
 ) {
     let end = Instant::now() + time;
     for &fingerprint in fingerprints.iter().cycle() {
@@ -195,7 +195,7 @@ async fn however_many_requests_wait_for_a_frozen_node_others_are_answered() {
     let cluster = Cluster::start().await;
     let (need_it, others) = by_need(&fingerprints(4));
     cluster.processes.nodes[2].freeze();
-    let healthy = |_, found: Result<Found, ClientError>, took| {
+    let healthy = |_, found: Result<FindAnswer, ClientError>, took| {
         assert!(found.is_ok(), "{found:?}");
         assert!(took < TIMEOUT / 2, "{took:?}");
     };
@@ -217,12 +217,12 @@ async fn a_partial_search_waits_for_a_frozen_node_if_it_needs_it_and_half_of_its
     }
     cluster.processes.nodes[2].freeze();
     let hasty = cluster.client.clone().with_timeout(Duration::from_secs(2));
-    let complete = |fingerprint, found: Result<Found, ClientError>, _| {
+    let complete = |fingerprint, found: Result<FindAnswer, ClientError>, _| {
         let found = found.unwrap();
         assert_eq!(found.queries[0].matches[0].fingerprint, fingerprint);
         assert!(found.unreachable_nodes.is_empty());
     };
-    let partial = |_, found: Result<Found, ClientError>, _| {
+    let partial = |_, found: Result<FindAnswer, ClientError>, _| {
         let unreachable = found.unwrap().unreachable_nodes;
         assert_eq!(Vec::from_iter(unreachable), ["n3"]);
     };

@@ -1,7 +1,7 @@
 //! What a cluster answers when a node is gone: an error that names it, or a
 //! partial answer whose certificate is true. Never an empty success.
 
-use simshard_client::{Documents, Fingerprint, Found, Queries, Reason, SearchSpec, v1::NodeState};
+use simshard_client::{Documents, Fingerprint, FindAnswer, Queries, Reason, SearchSpec, v1::NodeState};
 use simshard_simhash::synthetic::{self, Data};
 use simshard_simhash::{Layout, LeadGroups, Tables};
 use simshard_testkit::{Oracle, TestCluster};
@@ -133,7 +133,7 @@ async fn a_partial_answer_misses_nothing_up_to_the_distance_it_guarantees() {
 }
 
 /// The certificate's lead groups are those with a shard on the lost node.
-fn check_groups(cluster: &TestCluster, found: &Found, blocks: u32, distance: u32) {
+fn check_groups(cluster: &TestCluster, found: &FindAnswer, blocks: u32, distance: u32) {
     let tables = Tables::new(Layout::new(blocks, distance).unwrap());
     let lost = |shard: u8| cluster.layout().map().owner(ShardId(shard)).as_str() == "n1";
     for query in &found.queries {

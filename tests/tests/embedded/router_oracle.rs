@@ -3,7 +3,7 @@
 
 use std::num::NonZeroU32;
 
-use simshard_client::{Documents, Fingerprint, Found, Queries, QueryMatches, SearchSpec};
+use simshard_client::{Documents, Fingerprint, FindAnswer, Queries, QueryMatches, SearchSpec};
 use simshard_simhash::synthetic::{self, Data};
 use simshard_testkit::{Oracle, TestCluster, is_long, promised_layouts};
 
@@ -70,7 +70,7 @@ impl Checked<'_> {
         }
     }
 
-    async fn find_all(&self, options: SearchSpec) -> Found {
+    async fn find_all(&self, options: SearchSpec) -> FindAnswer {
         let queries = Queries::Fingerprints(self.queries.to_vec());
         let found = self.cluster.client.find_all(self.corpus, queries, options);
         let found = found.await.unwrap();

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use simshard_client::{Client, Documents, Found, Queries, Reason, SearchSpec, v1};
+use simshard_client::{Client, Documents, FindAnswer, Queries, Reason, SearchSpec, v1};
 use simshard_simhash::Fingerprint;
 use simshard_testkit::{End, PATIENCE, ProcessCluster, Shape, is_long, until};
 use tokio::task::JoinHandle;
@@ -262,7 +262,7 @@ async fn check(client: &Client, oracle: &Oracle) {
 }
 
 /// Compares what was found with a linear scan over what is known.
-fn compare(oracle: &Oracle, queries: &[Fingerprint], found: Found) {
+fn compare(oracle: &Oracle, queries: &[Fingerprint], found: FindAnswer) {
     assert_eq!(found.queries.len(), queries.len());
     for (&query, answer) in queries.iter().zip(found.queries) {
         assert_eq!(answer.query, query);

@@ -116,7 +116,7 @@ impl<'a> Session<'a> {
         &self,
         corpus: &str,
         queries: &[Fingerprint],
-    ) -> anyhow::Result<streams::Found> {
+    ) -> anyhow::Result<streams::TimedSearch> {
         let (size, sample) = (self.settings.batch, self.sample(queries));
         streams::find_all(self.connections.clone(), corpus, queries, size, sample).await
     }

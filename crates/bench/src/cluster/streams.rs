@@ -59,7 +59,7 @@ pub(super) async fn insert(
 }
 
 /// The time of a search by streams, and the answers that were kept.
-pub(super) struct Found {
+pub(super) struct TimedSearch {
     pub(super) seconds: f64,
     pub(super) matches: usize,
     pub(super) answers: Vec<Answer>,
@@ -72,7 +72,7 @@ pub(super) async fn find_all(
     queries: &[Fingerprint],
     size: usize,
     sample: Sample,
-) -> anyhow::Result<Found> {
+) -> anyhow::Result<TimedSearch> {
     let batch = |(sequence, queries): (usize, &[Fingerprint])| pb::FindAllStreamRequest {
         sequence: sequence as u64,
         batch: Some(find_request(corpus, queries)),
@@ -107,7 +107,7 @@ pub(super) async fn find_all(
         answers.extend(kept);
     }
     ensure!(answered == count, "{answered} of {count} batches answered");
-    Ok(Found {
+    Ok(TimedSearch {
         seconds: start.elapsed().as_secs_f64(),
         matches,
         answers,

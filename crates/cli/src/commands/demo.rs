@@ -80,7 +80,7 @@ pub fn run(args: &DemoArgs) -> anyhow::Result<()> {
     ensure!(
         files.len() > 1,
         "{} holds {}: give the path of some more",
-        files.what(),
+        files.roots_text(),
         counted(files.len(), "text file")
     );
     block_on(async {

@@ -13,7 +13,7 @@ use clap::Args;
 use serde::Serialize;
 use simshard_batch::write_json;
 use simshard_client::v1::{NodeShards, NodeState};
-use simshard_client::{Client, Fingerprint, Found, Missing, Queries, QueryMatches, SearchSpec};
+use simshard_client::{Client, Fingerprint, FindAnswer, Missing, Queries, QueryMatches, SearchSpec};
 use simshard_input::Notation;
 use simshard_simhash::Recipe;
 
@@ -239,7 +239,7 @@ fn guaranteed(missing: Missing) -> i64 {
 fn print(
     out: &mut impl Write,
     ids: &[String],
-    found: &Found,
+    found: &FindAnswer,
     recipe: Option<Recipe>,
     notation: Notation,
 ) -> anyhow::Result<()> {
@@ -282,7 +282,7 @@ mod tests {
 
     #[test]
     fn lines_have_the_published_form() {
-        let found = Found {
+        let found = FindAnswer {
             queries: vec![
                 QueryMatches {
                     query: Fingerprint(u64::MAX),

@@ -5,7 +5,7 @@ use crate::error::InputError;
 #[cfg(feature = "parquet")]
 use crate::fields::TableColumns;
 use crate::format::Format;
-use crate::found::Found;
+use crate::next_item::NextItem;
 use crate::html::Html;
 #[cfg(feature = "parquet")]
 use crate::parquet::{ParquetDocuments, copy_rows};
@@ -20,7 +20,7 @@ use super::{RecordFormat, RecordReader, WarcFound, found_csv, open_checked};
 use super::{check_file, found_row};
 
 /// The documents of a source, each on one unit or several that follow one another.
-pub(crate) trait UnitDocuments: Iterator<Item = Found> + Send {
+pub(crate) trait UnitDocuments: Iterator<Item = NextItem> + Send {
     /// The first and the last unit of the document, or the bad one, that was returned last, from 1.
     fn units(&self) -> (u64, u64);
 
@@ -142,14 +142,14 @@ struct CsvUnits {
 }
 
 impl Iterator for CsvUnits {
-    type Item = Found;
+    type Item = NextItem;
 
-    fn next(&mut self) -> Option<Found> {
+    fn next(&mut self) -> Option<NextItem> {
         let found = self.documents.next()?;
         let (first, last) = self.documents.row_lines();
         if first <= self.documents.header_line().max(self.last_line) {
             let (file, line) = (self.name.clone(), first);
-            return Some(Found::Failed(InputError::BareReturns { file, line }));
+            return Some(NextItem::Failed(InputError::BareReturns { file, line }));
         }
         self.last_line = last;
         Some(found_csv(found, self.html, self.skip_bad))
@@ -187,9 +187,9 @@ struct RowUnits {
 
 #[cfg(feature = "parquet")]
 impl Iterator for RowUnits {
-    type Item = Found;
+    type Item = NextItem;
 
-    fn next(&mut self) -> Option<Found> {
+    fn next(&mut self) -> Option<NextItem> {
         let found = self.documents.next()?;
         Some(found_row(found, self.html, self.skip_bad))
     }

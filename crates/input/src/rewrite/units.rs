@@ -7,7 +7,7 @@ use super::{DocumentReader, MarkedDocuments};
 use crate::columns::{Columns, IdColumn};
 use crate::document::{Content, Document, Record};
 use crate::error::InputError;
-use crate::found::Found;
+use crate::next_item::NextItem;
 use crate::html::Html;
 use crate::preference::Preference;
 use crate::records::UnitDocuments;
@@ -110,14 +110,14 @@ impl Wave {
         while bytes < WAVE_BYTES {
             match units.next() {
                 None => break,
-                Some(Found::Failed(error)) => return Err(error),
-                Some(Found::Skipped(skipped)) => {
+                Some(NextItem::Failed(error)) => return Err(error),
+                Some(NextItem::Skipped(skipped)) => {
                     if skipped.has_bad() {
                         wave.bad.push(units.units());
                     }
                     wave.skipped += &skipped;
                 }
-                Some(Found::Document(document, html)) => {
+                Some(NextItem::Document(document, html)) => {
                     bytes += size_of(&document);
                     wave.placed.push(Placed {
                         document,

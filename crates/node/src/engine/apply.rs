@@ -23,7 +23,7 @@ use crate::shard::home;
 
 /// Documents of a batch, counted once for each shard, up to which its own thread applies it: about 0.3 ms, if no segment
 /// has to be read. To wake other threads would take as long on a busy machine.
-const INLINE_DOCUMENTS: usize = 1024;
+const APPLIED_INLINE: usize = 1024;
 
 /// The effect of a change on this node.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -146,7 +146,7 @@ impl Applier {
         };
         let works = by_shard.values().flatten();
         let parts: Vec<Vec<_>> =
-            if works.map(|(_, _, places)| places.len()).sum::<usize>() < INLINE_DOCUMENTS {
+            if works.map(|(_, _, places)| places.len()).sum::<usize>() < APPLIED_INLINE {
                 by_shard.into_iter().map(apply_shard).collect()
             } else {
                 let by_shard = by_shard.into_par_iter();

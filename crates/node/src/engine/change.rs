@@ -19,7 +19,7 @@ use crate::target::{PlannedBy, Target};
 const INSTALL_PAUSE: Duration = Duration::from_millis(200);
 
 /// A change of fewer documents is encoded where it arrives.
-const INLINE_DOCUMENTS: usize = 1024;
+const ENCODED_INLINE: usize = 1024;
 
 impl Engine {
     /// Makes an empty corpus; the same layout again changes nothing.
@@ -126,7 +126,7 @@ impl Engine {
         if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
             return Err(NodeError::Abandoned);
         }
-        if change.documents.fingerprints.len() < INLINE_DOCUMENTS {
+        if change.documents.fingerprints.len() < ENCODED_INLINE {
             self.queue_change(&target, change)?.outcome().await
         } else {
             let engine = Arc::clone(self);

@@ -11,6 +11,7 @@
 //! | `own_disk` | whether the own disk answers, and as fast as those of others |
 //! | `pings` | asking them for signs of life |
 //! | `readiness` | whether this node holds all that it should |
+//! | `step_log` | what is said in the log of changes of records |
 //! | `steps` | taking the dead ones out of the records of shards, and this node back in |
 
 mod copying;

@@ -60,7 +60,7 @@ pub(crate) enum CallError {
     WrongEpoch,
     /// The node has no tables of these shards.
     Cold(ShardSet),
-    /// It did, but there is no memory left for its answer.
+    /// The node answered, but there is no memory left for the answer.
     NoMemory,
     /// The node said no.
     Refused(Box<Status>),

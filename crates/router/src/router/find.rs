@@ -16,7 +16,7 @@ use simshard_simhash::Fingerprint;
 use simshard_topology::NodeId;
 use tracing::debug;
 
-use super::asked::{Answers, SearchRound};
+use super::search_round::{Answers, SearchRound};
 use super::proof::Claim;
 use super::rounds::Rounds;
 use super::{Failures, Router};

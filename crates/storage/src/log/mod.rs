@@ -13,11 +13,12 @@
 //!
 //! | module | job |
 //! |---|---|
-//! | `record`, `frame` | pure: bytes, and the verdict on what stands behind the last sound frame |
+//! | `record`, `frame`, `tail` | pure: bytes, and the verdict on what stands behind the last sound frame |
 //! | `file` | the files: their names, the first of them, and which there are |
 //! | `recover` | reading a log back |
 //! | `appender` | the open end: batches, marks, shortages, new files |
 //! | `queue`, `writer` | group commit |
+//! | `error` | what can go wrong |
 //!
 //! # Invariants
 //! - L1: what the sink hears is committed is on disk, in order of sequence, and recovery finds it.

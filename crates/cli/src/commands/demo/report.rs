@@ -30,7 +30,7 @@ pub(super) fn print(
         out,
         "{} text files, {mib:.1} MiB, from {}",
         files.len(),
-        escaped(&files.what())
+        escaped(&files.roots_text())
     )?;
     if !files.skipped.is_empty() {
         writeln!(out, "{}", files.skipped)?;

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use anyhow::{Context, ensure};
 use futures_util::{StreamExt, stream};
-use simshard_client::{Client, Documents, Found, Queries, SearchSpec};
+use simshard_client::{Client, Documents, FindAnswer, Queries, SearchSpec};
 
 use super::walk::Files;
 use crate::progress;
@@ -72,7 +72,7 @@ pub(super) async fn find(
     Ok(answers)
 }
 
-fn near_files(numbers: &HashMap<&str, u32>, found: Found) -> anyhow::Result<NearFiles> {
+fn near_files(numbers: &HashMap<&str, u32>, found: FindAnswer) -> anyhow::Result<NearFiles> {
     let mut answers = NearFiles::with_capacity(found.queries.len());
     for query in found.queries {
         let mut near = Vec::new();

@@ -45,7 +45,7 @@ impl Files {
     }
 
     /// The files and folders that were walked, for people.
-    pub(super) fn what(&self) -> String {
+    pub(super) fn roots_text(&self) -> String {
         let roots: Vec<String> = self
             .roots
             .iter()

@@ -2,7 +2,7 @@
 
 use std::num::NonZeroU32;
 
-use simshard_client::{Client, Fingerprint, Found, Queries, QueryMatches, SearchSpec};
+use simshard_client::{Client, Fingerprint, FindAnswer, Queries, QueryMatches, SearchSpec};
 
 use super::missing::find_error;
 
@@ -26,7 +26,7 @@ pub(super) struct Search<'a> {
 
 impl Search<'_> {
     /// The answers to queries, each for the document with the id at its place.
-    pub(super) async fn run(&self, queries: Queries, ids: &[String]) -> anyhow::Result<Found> {
+    pub(super) async fn run(&self, queries: Queries, ids: &[String]) -> anyhow::Result<FindAnswer> {
         if self.exclude_self {
             return self.run_excluding(queries, ids).await;
         }
@@ -42,7 +42,7 @@ impl Search<'_> {
 
     /// Asks for one match and one id more than are needed. Only a document that is stored with several
     /// fingerprints may need more: its matches are all asked for.
-    async fn run_excluding(&self, queries: Queries, ids: &[String]) -> anyhow::Result<Found> {
+    async fn run_excluding(&self, queries: Queries, ids: &[String]) -> anyhow::Result<FindAnswer> {
         let limit = match self.which {
             Which::All => self.spec.limit,
             Which::First => Some(NonZeroU32::MIN),

@@ -7,7 +7,7 @@ use crate::skipped::Skipped;
 
 /// The next item of a source without lines.
 #[derive(Debug)]
-pub(crate) enum Found {
+pub(crate) enum NextItem {
     /// A document, and what is taken of its text: all of it, unless it is a page of HTML.
     Document(Document, Html),
     /// Something that is left out, counted under its reason.
