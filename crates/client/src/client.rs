@@ -196,7 +196,11 @@ impl Client {
             let call = async |mut stub: Stub, request| stub.find_all(request).await;
             let answer = self.call(&request, call).await?;
             let matches = answer.matches.unwrap_or_default();
-            Ok(FindAnswer::new(&answer.queries, matches, answer.completeness)?)
+            Ok(FindAnswer::new(
+                &answer.queries,
+                matches,
+                answer.completeness,
+            )?)
         })
         .await
     }
@@ -214,7 +218,11 @@ impl Client {
             let call = async |mut stub: Stub, request| stub.find_first(request).await;
             let answer = self.call(&request, call).await?;
             let matches = answer.matches.unwrap_or_default();
-            Ok(FindAnswer::new(&answer.queries, matches, answer.completeness)?)
+            Ok(FindAnswer::new(
+                &answer.queries,
+                matches,
+                answer.completeness,
+            )?)
         })
         .await
     }
@@ -288,7 +296,10 @@ impl Client {
 
 /// Does `find` with all queries, or with ever smaller parts of them where the
 /// answer is too large.
-async fn in_halves<F>(queries: Queries, find: impl Fn(Queries) -> F) -> Result<FindAnswer, ClientError>
+async fn in_halves<F>(
+    queries: Queries,
+    find: impl Fn(Queries) -> F,
+) -> Result<FindAnswer, ClientError>
 where
     F: Future<Output = Result<FindAnswer, ClientError>>,
 {

@@ -123,7 +123,11 @@ impl Client {
             let answer = answer.map_err(|status| ClientError::from_status(status, &url))?;
             let answer = answer.result.unwrap_or_default();
             let matches = answer.matches.unwrap_or_default();
-            Ok(FindAnswer::new(&answer.queries, matches, answer.completeness)?)
+            Ok(FindAnswer::new(
+                &answer.queries,
+                matches,
+                answer.completeness,
+            )?)
         }))
     }
 }

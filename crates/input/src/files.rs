@@ -13,11 +13,11 @@ use crate::decompress::{Compression, Decompressed, ReadError, damage};
 use crate::document::{Content, Document, MAX_RECORD_BYTES};
 use crate::error::InputError;
 use crate::format::Format;
-use crate::next_item::NextItem;
 use crate::html::{self, Html};
 use crate::ids::Ids;
 use crate::kinds::Kinds;
 use crate::looks::Looks;
+use crate::next_item::NextItem;
 use crate::passed::Passed;
 use crate::paths::is_stdin;
 use crate::skipped::Skipped;
@@ -167,11 +167,13 @@ impl FileDocuments {
                 let checks = self.checks_pages && entry.depth() == 0 && suggested::is_page(path);
                 return Some(match read(path, self.ids, self.html, checks) {
                     Ok((document, html)) => NextItem::Document(document, html),
-                    Err(Refusal::OtherContent(looks)) => NextItem::Failed(InputError::OtherContent {
-                        file: path.display().to_string(),
-                        looks,
-                        taken_for: Format::Files,
-                    }),
+                    Err(Refusal::OtherContent(looks)) => {
+                        NextItem::Failed(InputError::OtherContent {
+                            file: path.display().to_string(),
+                            looks,
+                            taken_for: Format::Files,
+                        })
+                    }
                     Err(refusal) => NextItem::Skipped(refusal.record(&entry)),
                 });
             }

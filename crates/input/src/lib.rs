@@ -55,7 +55,6 @@ mod files;
 mod first_bad;
 mod folders;
 mod format;
-mod next_item;
 mod gzip;
 mod head;
 mod held;
@@ -69,6 +68,7 @@ mod lengths;
 mod looks;
 mod lz4;
 mod needs;
+mod next_item;
 mod notation;
 mod options;
 #[cfg(feature = "parquet")]

@@ -22,7 +22,6 @@ use crate::error::InputError;
 use crate::fields::TableColumns;
 use crate::first_bad::FirstBad;
 use crate::format::Format;
-use crate::next_item::NextItem;
 use crate::head;
 use crate::html::Html;
 use crate::ids::Ids;
@@ -30,6 +29,7 @@ use crate::kinds::Kinds;
 #[cfg(feature = "parquet")]
 use crate::looks::LOOKED_AT;
 use crate::looks::Looks;
+use crate::next_item::NextItem;
 use crate::options::InputOptions;
 #[cfg(feature = "parquet")]
 use crate::parquet::ParquetError;

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use futures_util::future::{join, join_all};
 use simshard_client::{
-    Client, ClientError, Documents, Fingerprint, FindAnswer, Queries, Reason, SearchSpec, v1,
+    Client, ClientError, Documents, FindAnswer, Fingerprint, Queries, Reason, SearchSpec, v1,
 };
 use simshard_cluster::{ClusterLayout, Node};
 use simshard_simhash::{Layout, Tables};

@@ -1,7 +1,9 @@
 //! What a cluster answers when a node is gone: an error that names it, or a
 //! partial answer whose certificate is true. Never an empty success.
 
-use simshard_client::{Documents, Fingerprint, FindAnswer, Queries, Reason, SearchSpec, v1::NodeState};
+use simshard_client::{
+    Documents, FindAnswer, Fingerprint, Queries, Reason, SearchSpec, v1::NodeState,
+};
 use simshard_simhash::synthetic::{self, Data};
 use simshard_simhash::{Layout, LeadGroups, Tables};
 use simshard_testkit::{Oracle, TestCluster};

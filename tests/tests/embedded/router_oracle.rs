@@ -3,7 +3,7 @@
 
 use std::num::NonZeroU32;
 
-use simshard_client::{Documents, Fingerprint, FindAnswer, Queries, QueryMatches, SearchSpec};
+use simshard_client::{Documents, FindAnswer, Fingerprint, Queries, QueryMatches, SearchSpec};
 use simshard_simhash::synthetic::{self, Data};
 use simshard_testkit::{Oracle, TestCluster, is_long, promised_layouts};
 

@@ -51,7 +51,7 @@ impl Step {
         match self {
             Self::Fmt => rust(workspace, tools, "fmt --all -- --check").into(),
             Self::Clippy => {
-                let arguments = "clippy --workspace --all-targets --all-features -- -D warnings";
+                let arguments = "clippy --workspace --all-targets --test processes --all-features -- -D warnings";
                 rust(workspace, tools, arguments).into()
             }
             Self::Buf => buf::verify(workspace, tools).into(),

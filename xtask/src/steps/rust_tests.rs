@@ -9,24 +9,44 @@ use crate::workspace::Workspace;
 
 pub(super) fn verify(workspace: &Workspace) -> StepOutcome {
     let start = Instant::now();
-    if let Err(error) = process::run(tests(workspace).arg("--no-run")) {
-        return StepOutcome::from(Err(error));
+    for mut tests in [most(workspace), of_processes(workspace)] {
+        if let Err(error) = process::run(tests.arg("--no-run")) {
+            return StepOutcome::from(Err(error));
+        }
     }
     let compiled = start.elapsed();
 
-    let mut command = tests(workspace);
+    let mut of_processes = of_processes(workspace);
+    of_processes.args(["--", "--test-threads", &at_once().to_string()]);
     let mut tally = Tally::default();
-    let ended = process::run_reading(&mut command, |line| tally.add(line))
-        .and_then(|status| process::check(&command, status));
-    let mut outcome = tally.outcome(ended);
+    let mut run = |mut tests: Command| {
+        let status = process::run_reading(&mut tests, |line| tally.add(line))?;
+        process::check(&tests, status)
+    };
+    let [most, of_processes] = [most(workspace), of_processes].map(&mut run);
+    let mut outcome = tally.outcome(most.and(of_processes));
     outcome.note += &format!(", compiled in {}", shown(compiled));
     outcome
 }
 
-fn tests(workspace: &Workspace) -> Command {
+/// All tests but those of processes.
+fn most(workspace: &Workspace) -> Command {
     let mut command = workspace.cargo();
     command.args(["test", "--workspace", "--all-features", "--no-fail-fast"]);
     command
+}
+
+/// The tests of clusters of processes, with the features of the others: nothing is compiled twice.
+fn of_processes(workspace: &Workspace) -> Command {
+    let mut command = most(workspace);
+    command.args(["--test", "processes"]);
+    command
+}
+
+/// How many tests of processes run at once: they wait most of the time.
+fn at_once() -> usize {
+    let processors = std::thread::available_parallelism();
+    2 * processors.map_or(1, usize::from) + 1
 }
 
 /// The sum of the result lines.

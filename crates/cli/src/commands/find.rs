@@ -13,7 +13,9 @@ use clap::Args;
 use serde::Serialize;
 use simshard_batch::write_json;
 use simshard_client::v1::{NodeShards, NodeState};
-use simshard_client::{Client, Fingerprint, FindAnswer, Missing, Queries, QueryMatches, SearchSpec};
+use simshard_client::{
+    Client, FindAnswer, Fingerprint, Missing, Queries, QueryMatches, SearchSpec,
+};
 use simshard_input::Notation;
 use simshard_simhash::Recipe;
 

@@ -5,8 +5,8 @@ use crate::error::InputError;
 #[cfg(feature = "parquet")]
 use crate::fields::TableColumns;
 use crate::format::Format;
-use crate::next_item::NextItem;
 use crate::html::Html;
+use crate::next_item::NextItem;
 #[cfg(feature = "parquet")]
 use crate::parquet::{ParquetDocuments, copy_rows};
 use crate::piece::Piece;

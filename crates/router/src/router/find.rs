@@ -16,9 +16,9 @@ use simshard_simhash::Fingerprint;
 use simshard_topology::NodeId;
 use tracing::debug;
 
-use super::search_round::{Answers, SearchRound};
 use super::proof::Claim;
 use super::rounds::Rounds;
+use super::search_round::{Answers, SearchRound};
 use super::{Failures, Router};
 use crate::deadline::Deadline;
 use crate::error::RouterError;

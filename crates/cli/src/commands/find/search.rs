@@ -2,7 +2,7 @@
 
 use std::num::NonZeroU32;
 
-use simshard_client::{Client, Fingerprint, FindAnswer, Queries, QueryMatches, SearchSpec};
+use simshard_client::{Client, FindAnswer, Fingerprint, Queries, QueryMatches, SearchSpec};
 
 use super::missing::find_error;
 
