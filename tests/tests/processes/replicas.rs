@@ -2,12 +2,13 @@
 //! acknowledged is found, completely and once, and changes go on as long as there are enough replicas.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::pin::pin;
 use std::time::Duration;
 
 use futures_util::TryStreamExt;
 use simshard_client::{Client, ClientError, Documents, Fingerprint, Queries, Reason, SearchSpec};
 use simshard_simhash::synthetic::Data;
-use simshard_testkit::{End, Oracle, ProcessCluster, Shape};
+use simshard_testkit::{End, Oracle, ProcessCluster, Shape, until_some};
 use tokio::task::block_in_place;
 
 use crate::load::create;
@@ -39,6 +40,30 @@ fn documents(seed: u64) -> Vec<(Fingerprint, String)> {
         .collect()
 }
 
+type Pairs = BTreeSet<((Fingerprint, String), (Fingerprint, String))>;
+
+async fn pairs(client: &Client) -> Result<Pairs, ClientError> {
+    let mut pairs = Pairs::new();
+    let mut batches = pin!(client.find_pairs("crawl", None).await?);
+    while let Some(batch) = batches.try_next().await? {
+        for pair in batch.iter() {
+            let a = (pair.fingerprint_a, pair.id_a.to_owned());
+            let b = (pair.fingerprint_b, pair.id_b.to_owned());
+            assert!(pairs.insert((a.clone().min(b.clone()), a.max(b))), "twice");
+        }
+    }
+    Ok(pairs)
+}
+
+/// What a stream answers, which ends early if a node is taken out of the records meanwhile.
+async fn until_read<T>(read: impl AsyncFn() -> Result<T, ClientError>) -> T {
+    until_some("a stream is read to its end", async || match read().await {
+        Err(error) if error.reason() == Some(Reason::NodeUnreachable) => None,
+        read => Some(read.unwrap()),
+    })
+    .await
+}
+
 /// All that the cluster answers is what the oracle does by linear scan.
 async fn check(client: &Client, oracle: &Oracle) {
     let queries: Vec<Fingerprint> = oracle.documents().map(|(query, _)| query).collect();
@@ -53,24 +78,19 @@ async fn check(client: &Client, oracle: &Oracle) {
     assert_eq!(corpus.document_count, Some(oracle.len()));
     assert_eq!(corpus.fingerprint_count, Some(oracle.fingerprint_count()));
 
-    let batches = client.scan("crawl").await.unwrap();
-    let scanned: Vec<_> = batches.try_concat().await.unwrap();
+    let scanned = until_read(async || {
+        let documents: Vec<_> = client.scan("crawl").await?.try_concat().await?;
+        Ok(documents)
+    });
+    let scanned = scanned.await;
     let scanned = scanned.iter();
     let scanned: Vec<_> = scanned
         .map(|document| (document.fingerprint, &*document.id))
         .collect();
     assert_eq!(scanned, oracle.documents().collect::<Vec<_>>());
 
-    let (mut pairs, mut slowly) = (BTreeSet::new(), BTreeSet::new());
-    let batches = client.find_pairs("crawl", None).await.unwrap();
-    let mut batches = std::pin::pin!(batches);
-    while let Some(batch) = batches.try_next().await.unwrap() {
-        for pair in batch.iter() {
-            let a = (pair.fingerprint_a, pair.id_a.to_owned());
-            let b = (pair.fingerprint_b, pair.id_b.to_owned());
-            assert!(pairs.insert((a.clone().min(b.clone()), a.max(b))), "twice");
-        }
-    }
+    let pairs = until_read(async || pairs(client).await).await;
+    let mut slowly = BTreeSet::new();
     let all: Vec<_> = oracle.documents().collect();
     for (place, a) in all.iter().enumerate() {
         let near = all[place + 1..].iter();
