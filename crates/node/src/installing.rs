@@ -29,7 +29,7 @@ pub(crate) async fn install_all(
     // It is followed as long as the metadata is open.
     loop {
         let layout = Arc::clone(&followed.borrow_and_update());
-        // What is read while another store tells of records may be of before them.
+        // A reading that overlaps with news of another store may lack these news.
         let read = async {
             tokio::select! {
                 read = timeout(METADATA_PATIENCE, metadata.layout()) => read.ok()?.ok(),
@@ -66,8 +66,8 @@ async fn install_told(
     engine.install(&news, reported).await
 }
 
-/// Installs the records of a layout. If the node has a later one already, the layout may be of before: then those that
-/// `read` finds in the metadata. What is installed stays if the metadata is away.
+/// Installs the records of a layout. If the node has a later one already, the layout may be old: then it installs those
+/// that `read` finds in the metadata. What is installed stays if the metadata is away.
 async fn install_news(
     engine: &Engine,
     layout: &ClusterLayout,

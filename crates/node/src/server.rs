@@ -87,8 +87,7 @@ pub enum ServeError {
 #[derive(Debug)]
 pub struct Node {
     config: NodeConfig,
-    layout: Arc<ClusterLayout>,
-    /// As the metadata has it, for the records of shards.
+    /// The layout, as the metadata has it.
     followed: watch::Receiver<Arc<ClusterLayout>>,
     engine: Arc<Engine>,
     metadata: Arc<dyn MetadataStore>,
@@ -103,12 +102,12 @@ impl Node {
     /// If the node has no place in the layout, or what is stored cannot be opened.
     pub async fn open(
         config: NodeConfig,
-        store: Arc<dyn MetadataStore>,
+        metadata: Arc<dyn MetadataStore>,
     ) -> Result<Self, ServeError> {
         // Not read anew: the metadata may be away now.
-        let followed = store.watch_layout();
+        let followed = metadata.watch_layout();
         let layout = Arc::clone(&followed.borrow());
-        let is_registered = store.names_stores();
+        let is_registered = metadata.names_stores();
         if !is_registered {
             check_named(&config.node, &layout)?;
         }
@@ -121,16 +120,15 @@ impl Node {
             },
             map: layout.map().digest(),
             records: layout.records().cloned(),
-            corpora: is_registered.then(|| CorpusRecords::new(Arc::clone(&store))),
+            corpora: is_registered.then(|| CorpusRecords::new(Arc::clone(&metadata))),
         };
         let engine = start.engine(&config).await?;
-        reconcile(&engine, &*store).await;
+        reconcile(&engine, &*metadata).await;
         Ok(Self {
             config,
-            layout,
             followed,
             engine,
-            metadata: store,
+            metadata,
             membership: None,
         })
     }
@@ -162,7 +160,6 @@ impl Node {
     ) -> Result<(), ServeError> {
         let Self {
             config,
-            layout,
             followed,
             engine,
             metadata,
@@ -172,6 +169,7 @@ impl Node {
         if let Some(membership) = membership {
             membership.check()?;
         }
+        let layout = Arc::clone(&followed.borrow());
         let map = layout.map();
         info!(node = %config.node, shards = %map.shards_of(&config.node), map = %map.digest(), "node serves");
         let service = ShardServiceServer::new(ShardGrpc {

@@ -43,7 +43,7 @@ impl ClusterView {
         Arc::new(Readers::new(Arc::clone(&self.layout), avoided))
     }
 
-    /// What a request about these shards of a corpus says to nodes of the corpus, and of what it is planned by.
+    /// What a request about these shards tells nodes: the corpus, and the records and map that it is planned by.
     pub(crate) fn target(&self, corpus: &CorpusRecord, shards: ShardSet) -> pb::Target {
         let epochs = self.layout.epochs(shards).unwrap_or_default();
         let (epoch_numbers, epoch_generations) = epochs_from(&epochs);
@@ -108,7 +108,7 @@ impl WatchedCluster {
             .await;
     }
 
-    /// Waits until the newest layout is so. They are followed as long as the metadata is open.
+    /// Waits until a condition holds for the newest layout. Layouts are followed as long as the metadata is open.
     async fn until(&self, is_so: impl FnMut(&Arc<ClusterLayout>) -> bool) {
         let mut layouts = self.layouts.clone();
         if layouts.wait_for(is_so).await.is_err() {

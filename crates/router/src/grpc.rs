@@ -357,7 +357,7 @@ impl CorpusService for CorpusGrpc {
         request: Request<pb::FingerprintRequest>,
     ) -> Result<Response<pb::FingerprintResponse>, Status> {
         let request = decode::fingerprint(request.into_inner())?;
-        // No node has a say in it, so a recipe that is remembered might be old. It is used only while the metadata is away.
+        // No node checks the recipe, so a remembered one might be old. It is used only while the metadata is away.
         let corpus = self.router.newest(&request.name, &request.recipe).await?;
         let fingerprints = request.batch.fingerprints(&corpus).await?;
         Ok(Response::new(pb::FingerprintResponse {

@@ -16,7 +16,7 @@ use crate::metadata::Metadata;
 /// Most corpora that are remembered. Those that were deleted elsewhere are never asked for again.
 const MOST_CORPORA: usize = 4096;
 
-/// How long the store has to answer where what is remembered will do.
+/// How long the metadata has to answer before a remembered corpus is used.
 const ANSWER_TIME: Duration = Duration::from_secs(1);
 
 /// A corpus, ready for requests.

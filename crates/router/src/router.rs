@@ -76,7 +76,7 @@ impl Router {
         Ok(corpus)
     }
 
-    /// A corpus that was looked for; if there is none, whether that is because the metadata is lost.
+    /// The outcome of a look for a corpus. If there is none, the error says whether the metadata is lost.
     async fn known(
         &self,
         name: &CorpusName,

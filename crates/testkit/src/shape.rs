@@ -1,3 +1,5 @@
+//! What a cluster of processes consists of.
+
 /// What a cluster of processes is made of. By default it has one router, and one replica of each shard.
 #[derive(Clone, Copy, Debug)]
 pub struct Shape {

@@ -86,7 +86,7 @@ impl Health {
         }
     }
 
-    /// Takes note of a sign of life. One of an earlier start is none: its directory was started again.
+    /// Takes note of a sign of life. One of an earlier start does not count: its directory was started again.
     pub(super) fn note(&mut self, now: Instant, sign: Sign) {
         if sign.incarnation < self.incarnation {
             return;

@@ -64,7 +64,7 @@ pub(super) async fn run(
 /// Since when other stores have later records.
 #[derive(Debug, Default)]
 struct Lag {
-    /// The own epoch of each shard of which they have, and when that was first seen.
+    /// For each shard of which others have a later record: the own epoch, and when the lag was first seen.
     since: BTreeMap<ShardId, (Epoch, Instant)>,
 }
 

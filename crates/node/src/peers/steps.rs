@@ -190,7 +190,7 @@ impl Members {
         let role = self.roles.get(&shard);
         let is_damaged = self.is_damaged(self.own, shard);
         if let Some(&Learner { added, .. }) = record.learner(self.own) {
-            // What is damaged may be that of before, until the shard begins anew.
+            // Until the shard begins anew, the damage may be in its old files.
             let anew = [Role::Copying { added }, Role::Copied { added }];
             let has_begun = role.is_some_and(|role| anew.contains(role));
             // Without a report of a store in sync it cannot begin, and refuses each change meanwhile.

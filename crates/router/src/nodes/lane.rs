@@ -39,7 +39,7 @@ const QUEUE: usize = 1024;
 /// Bytes of the items that are sent as one message, unless a single one has more.
 const MESSAGE: usize = 64 << 10;
 
-/// A lane that is being opened, or what came of that, for all who need it.
+/// The outcome of opening a lane, for all calls that wait for it.
 type Opening = Shared<BoxFuture<'static, Result<Arc<Lane>, CallError>>>;
 
 /// A connection, and the lane on it while it has one.
