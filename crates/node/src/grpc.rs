@@ -5,6 +5,7 @@ mod streams;
 mod work;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_util::StreamExt;
 use futures_util::stream::Map;
@@ -226,10 +227,14 @@ impl pb::shard_service_server::ShardService for ShardGrpc {
                 .iter()
                 .map(|shard| shard.0.into())
                 .collect(),
-            log_delay_millis: u32::try_from(self.engine.log_delay().as_millis())
-                .unwrap_or(u32::MAX),
+            log_delay_millis: self.engine.log_delay().map_or(0, millis_from_one),
         }))
     }
+}
+
+/// Milliseconds, at least one.
+fn millis_from_one(time: Duration) -> u32 {
+    u32::try_from(time.as_millis()).unwrap_or(u32::MAX).max(1)
 }
 
 fn unregistered() -> Status {

@@ -14,7 +14,7 @@ const UNFINISHED: &str = "new";
 
 /// A large file is synced on the way, each time after this many bytes. So no sync takes so long that the disk seems to
 /// hang.
-const SYNCED_AT_ONCE: u64 = 32 << 20;
+const SYNCED_AT_ONCE: u64 = 8 << 20;
 
 /// A file that is being written beside its place; removed again unless it is put there.
 #[derive(Debug)]

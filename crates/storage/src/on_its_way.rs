@@ -17,6 +17,8 @@ struct State {
     begun: Option<Instant>,
     /// How long the disk took for the work of this number that it has answered.
     took: Duration,
+    /// How long it took for that of the number before.
+    before: Duration,
 }
 
 impl OnItsWay {
@@ -34,7 +36,8 @@ impl OnItsWay {
     pub(crate) fn begin<R>(&self, work: impl FnOnce() -> R) -> R {
         {
             let mut state = self.0.lock();
-            (state.number, state.took) = (state.number + 1, Duration::ZERO);
+            state.number += 1;
+            state.before = std::mem::take(&mut state.took);
         }
         self.go_on(work)
     }
@@ -45,11 +48,13 @@ impl OnItsWay {
         state.begun.map(|_| state.number)
     }
 
-    /// How long the disk took for the last work, or has taken for it so far.
-    pub(crate) fn delay(&self) -> Duration {
+    /// How long the disk takes: for the last work or the one before, whichever is longer. Work that has just begun says
+    /// nothing yet. `None` if there was none.
+    pub(crate) fn delay(&self) -> Option<Duration> {
         let state = self.0.lock();
         let so_far = state.begun.map_or(Duration::ZERO, |begun| begun.elapsed());
-        state.took + so_far
+        let delay = state.before.max(state.took + so_far);
+        (state.number > 0).then_some(delay)
     }
 }
 
@@ -70,19 +75,23 @@ mod tests {
     }
 
     #[test]
-    fn a_delay_is_that_of_the_last_work_with_all_of_it() {
+    fn a_delay_is_that_of_the_last_work_with_all_of_it_or_of_the_work_before() {
         let disk = OnItsWay::default();
-        assert_eq!(disk.delay(), Duration::ZERO);
+        assert_eq!(disk.delay(), None);
         let during = disk.begin(|| {
             let begun = Instant::now();
             while begun.elapsed() < Duration::from_millis(2) {}
             disk.delay()
         });
-        assert!(during >= Duration::from_millis(2));
+        assert!(during >= Some(Duration::from_millis(2)));
         let first = disk.delay();
         assert!(first >= during);
         disk.go_on(|| {});
-        assert!(disk.delay() >= first);
-        assert_eq!(disk.delay(), disk.delay());
+        let all = disk.delay();
+        assert!(all >= first);
+        assert_eq!(disk.begin(|| disk.delay()), all);
+        assert_eq!(disk.delay(), all);
+        disk.begin(|| {});
+        assert!(disk.delay() < all);
     }
 }

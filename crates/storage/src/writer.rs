@@ -250,12 +250,11 @@ impl<T: Send + 'static> Writer<T> {
         batch.map(Awaited::Batch).or_else(write)
     }
 
-    /// How long the disk took for the last batch of the log, or has taken for it so far.
+    /// How long the disk takes for a batch of the log; `None` if there was none.
     #[must_use]
-    pub fn log_delay(&self) -> Duration {
+    pub fn log_delay(&self) -> Option<Duration> {
         let log = self.log.read();
-        log.as_ref()
-            .map_or(Duration::ZERO, |log| log.on_its_way().delay())
+        log.as_ref()?.on_its_way().delay()
     }
 
     /// Takes back records that the log has refused for a shortage. No others may be queued.

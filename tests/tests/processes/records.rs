@@ -18,7 +18,7 @@ pub(crate) async fn until_all(
 ) {
     until(what, async || {
         let records = records(cluster).await;
-        records.values().all(|record| is_so(record))
+        !records.is_empty() && records.values().all(|record| is_so(record))
     })
     .await;
 }

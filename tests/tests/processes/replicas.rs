@@ -10,6 +10,7 @@ use simshard_client::{Client, ClientError, Documents, Fingerprint, Queries, Reas
 use simshard_simhash::synthetic::Data;
 use simshard_testkit::{End, Oracle, ProcessCluster, Shape, until_some};
 use tokio::task::block_in_place;
+use tokio::time::timeout;
 
 use crate::load::create;
 
@@ -57,11 +58,11 @@ async fn pairs(client: &Client) -> Result<Pairs, ClientError> {
 
 /// What a stream answers, which ends early if a node is taken out of the records meanwhile.
 async fn until_read<T>(read: impl AsyncFn() -> Result<T, ClientError>) -> T {
-    until_some("a stream is read to its end", async || match read().await {
+    let whole = until_some("a stream is read to its end", async || match read().await {
         Err(error) if error.reason() == Some(Reason::NodeUnreachable) => None,
         read => Some(read.unwrap()),
-    })
-    .await
+    });
+    timeout(Duration::from_secs(10), whole).await.unwrap()
 }
 
 /// All that the cluster answers is what the oracle does by linear scan.

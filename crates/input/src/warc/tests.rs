@@ -228,7 +228,7 @@ fn the_records_of_arc_are_those_of_warc() {
                HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n\r\none\n\n\
                two\n\
                http://b/ 1.2.3.4 20080430204826 text/html 26\n\
-               HTTP/1.1 404 Not NextItem\r\n\r\n\n";
+               HTTP/1.1 404 Not Found\r\n\r\n\n";
     let mut documents = open(arc.as_bytes());
     let read: Vec<_> = documents.by_ref().map(|result| result.unwrap().0).collect();
     assert_eq!(read, [text("http://a/", "one\n\ntwo")]);

@@ -231,8 +231,8 @@ impl Engine {
         self.writer.awaited()
     }
 
-    /// How long the disk took for the last batch of changes, or has taken for it so far.
-    pub(crate) fn log_delay(&self) -> Duration {
+    /// How long the disk takes for a batch of changes; `None` if there was none.
+    pub(crate) fn log_delay(&self) -> Option<Duration> {
         self.writer.log_delay()
     }
 

@@ -52,8 +52,8 @@ pub(super) struct Health {
     unheard_by_it: BTreeSet<StoreId>,
     /// The shards of which it found a file damaged.
     pub(super) damaged: ShardSet,
-    /// How long its disk takes for a batch of changes.
-    log_delay: Duration,
+    /// How long its disk takes for a batch of changes, if it has said so.
+    log_delay: Option<Duration>,
 }
 
 /// A sign of life.
@@ -67,7 +67,7 @@ pub(super) struct Sign {
     pub(super) silent_stores: BTreeSet<StoreId>,
     pub(super) unheard_stores: BTreeSet<StoreId>,
     pub(super) damaged: ShardSet,
-    pub(super) log_delay: Duration,
+    pub(super) log_delay: Option<Duration>,
 }
 
 impl Health {
@@ -82,7 +82,7 @@ impl Health {
             silent_to_it: BTreeSet::new(),
             unheard_by_it: BTreeSet::new(),
             damaged: ShardSet::EMPTY,
-            log_delay: Duration::ZERO,
+            log_delay: None,
         }
     }
 
@@ -196,10 +196,10 @@ impl Others {
         live.map(|(store, _)| *store).collect()
     }
 
-    /// How long the disks of the stores that have answered lately take for a batch of changes.
+    /// How long the disks of the stores that have answered lately take for a batch of changes, as far as they have said so.
     pub(super) fn log_delays(&self, now: Instant) -> BTreeMap<StoreId, Duration> {
         let live = self.live(now).into_iter();
-        live.map(|store| (store, self.by_store[&store].log_delay))
+        live.filter_map(|store| Some((store, self.by_store[&store].log_delay?)))
             .collect()
     }
 

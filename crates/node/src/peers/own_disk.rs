@@ -20,10 +20,13 @@ const PATIENT_LOOKS: u32 = 25;
 /// A batch that took fewer looks than this, about a second, says that no disk is slow.
 const SLOW_LOOKS: u32 = 5;
 
+/// After this number of looks without a batch, what was seen before says nothing any more: about 15 seconds.
+const FORGETFUL_LOOKS: u32 = 75;
+
 /// How many times faster the disks of others are than a slow one.
 const MUCH_FASTER: u32 = 10;
 
-/// A store that left shards as its disk is slow stays away for this time; twice the time if it does so again soon.
+/// A store that left shards for its disk stays away for this time; twice the time if it does so again soon.
 const SHORTEST_REST: Duration = Duration::from_secs(10);
 
 const LONGEST_REST: Duration = Duration::from_secs(600);
@@ -39,6 +42,8 @@ pub(super) struct OwnDisk {
     last_batch: Option<u64>,
     /// For how many looks other stores have been much faster.
     faster: BTreeMap<StoreId, u32>,
+    /// The number of looks in a row that saw no batch.
+    idle: u32,
     rest: Rest,
     /// Whether the last look was during the rest.
     rests: bool,
@@ -55,6 +60,15 @@ impl OwnDisk {
         let rested = std::mem::replace(&mut self.rests, self.rest.is_on(now));
         if rested && !self.rests {
             // The disk is judged anew.
+            self.faster.clear();
+        }
+        let is_idle = !matches!(awaited, Some(Awaited::Batch(_)));
+        self.idle = if is_idle {
+            self.idle.saturating_add(1)
+        } else {
+            0
+        };
+        if self.idle > FORGETFUL_LOOKS {
             self.faster.clear();
         }
         if awaited.is_some() && awaited == self.awaited {
@@ -101,18 +115,18 @@ impl OwnDisk {
         faster.map(|(store, _)| *store)
     }
 
-    /// Takes note that the store has left shards because its disk is slow.
+    /// Takes note that the store has left shards because its disk is slow or hangs.
     pub(super) fn note_leaving(&mut self, now: Instant) {
         self.rest.begin(now);
     }
 
-    /// Whether the store stays away from shards because its disk was slow.
+    /// Whether the store stays away from shards because its disk was slow or hung.
     pub(super) const fn rests(&self) -> bool {
         self.rests
     }
 }
 
-/// When a store comes back whose disk was slow.
+/// When a store comes back whose disk was slow or hung.
 #[derive(Debug, Default)]
 struct Rest {
     until: Option<Instant>,
@@ -233,6 +247,19 @@ mod tests {
         assert_eq!(much_faster(&disk), []);
         let skips = [(1, SLOW_LOOKS * 4), (3, SLOW_LOOKS * 4)];
         assert_eq!(much_faster(&after(skips, &others)), []);
+    }
+
+    /// PE12: a store that has stayed all the same does not leave for it later.
+    #[test]
+    fn a_disk_that_was_slow_is_judged_anew_after_some_time_without_changes() {
+        let others = delays(0, 0);
+        let mut disk = after((1..9).map(|batch| (batch, SLOW_LOOKS)), &others);
+        for _ in 1..FORGETFUL_LOOKS {
+            disk.look(Instant::now(), None, &others);
+        }
+        assert_eq!(much_faster(&disk), [ONE, OTHER]);
+        disk.look(Instant::now(), None, &others);
+        assert_eq!(much_faster(&disk), []);
     }
 
     /// PE12: one stall is no slow disk, whatever comes later.

@@ -185,6 +185,7 @@ fn sign_of(answer: &pb::PingResponse, store: StoreId) -> Result<Sign, Status> {
         silent_stores: stores(&answer.silent_stores),
         unheard_stores: stores(&answer.unheard_stores),
         damaged: damaged.map(ShardId).collect(),
-        log_delay: Duration::from_millis(answer.log_delay_millis.into()),
+        log_delay: (answer.log_delay_millis > 0)
+            .then(|| Duration::from_millis(answer.log_delay_millis.into())),
     })
 }

@@ -109,7 +109,7 @@ struct Members {
     disk_hangs: bool,
     /// The stores whose disks have been much faster than the own one for some time.
     much_faster: BTreeSet<StoreId>,
-    /// Whether the own store stays away, as its disk was slow.
+    /// Whether the own store stays away, as its disk was slow or hung.
     rests: bool,
     /// The shards that a store has left lately.
     lately_left: ShardSet,
@@ -205,7 +205,7 @@ impl Members {
             let is_whole = !self.is_damaged(entry.store, shard);
             self.live.contains(&entry.store) && (self.disk_hangs || is_damaged && is_whole)
         };
-        let is_slow = self.is_slow(record) && !self.lately_left.contains(shard);
+        let is_slow = self.is_slow(record) && !self.is_needed(shard, record);
         let leaves = is_slow || record.in_sync.iter().any(is_better);
         (leaves && record.may_evict()).then_some(Step::Evict(self.own))
     }
@@ -219,6 +219,18 @@ impl Members {
             |store: &&StoreId| self.live.contains(store) && self.much_faster.contains(store);
         let faster = others.iter().filter(is_faster).count();
         faster > others.len() / 2 && faster >= record.least_in_sync().min(others.len())
+    }
+
+    /// Whether a shard is better off with a slow store than without: only one would be left, another one has left lately,
+    /// or no other answers searches.
+    fn is_needed(&self, shard: ShardId, record: &ShardRecord) -> bool {
+        let mut others = record.in_sync.iter().map(|entry| entry.store);
+        let searches = |store| {
+            let is_hot = store != self.own && record.is_hot(store);
+            is_hot && self.searched(shard, store) == Searched::Well
+        };
+        let is_last_hot = record.is_hot(self.own) && !others.any(searches);
+        record.in_sync.len() <= 2 || self.lately_left.contains(shard) || is_last_hot
     }
 
     /// Whether a store has found a file of a shard damaged.
@@ -275,7 +287,9 @@ impl Members {
     fn coming(&self, shard: ShardId, record: &ShardRecord) -> Option<Step> {
         let is_former = self.roles.get(&shard) == Some(&Role::None);
         let is_meant = is_former || self.long_short.contains(shard);
-        let can_come = self.can_write() && !self.rests;
+        // Where a dead store cannot leave without this one, it comes at once.
+        let is_urgent = self.live_in_sync(record) < record.least_in_sync();
+        let can_come = self.can_write() && (!self.rests || is_urgent);
         let may_come = is_meant && can_come && is_short(record) && self.has_live(record);
         may_come.then_some(Step::AddLearner(self.own))
     }
@@ -294,21 +308,21 @@ impl Members {
     }
 
     /// Why the own store leaves a shard, if it does by this step.
-    fn cause(&self, shard: ShardId, step: Step) -> Cause {
+    fn cause(&self, shard: ShardId, record: &ShardRecord, step: Step) -> Cause {
         if self.disk_hangs {
             Cause::DiskHangs
         } else if step == Step::DropLearner(self.own) && !self.has_room {
             Cause::NoRoom
         } else if self.is_damaged(self.own, shard) {
             Cause::Damage
-        } else if !self.much_faster.is_empty() {
+        } else if self.is_slow(record) {
             Cause::SlowDisk
         } else {
             Cause::NoSource
         }
     }
 
-    /// Takes the next step of each record. Answers whether the own store has left a shard because its disk is slow.
+    /// Takes the next step of each record. Answers whether the own store has left a shard because of its disk.
     async fn take_steps(
         &self,
         keys: &dyn KeyValueStore,
@@ -321,7 +335,7 @@ impl Members {
             keys,
             |shard, record| {
                 let step = self.step(shard, record)?;
-                chosen.note(shard, step, self.cause(shard, step));
+                chosen.note(shard, step, self.cause(shard, record, step));
                 Some(step)
             },
             |shard, store| synced(others, self.own, engine, shard, store),
@@ -330,9 +344,10 @@ impl Members {
         match timeout(METADATA_PATIENCE, steps).await {
             Ok(steps) => {
                 let taken = steps?.taken;
-                let has_left = chosen.has_left(&taken, self.own, Cause::SlowDisk);
+                let causes = [Cause::SlowDisk, Cause::DiskHangs];
+                let has_left = causes.map(|cause| chosen.has_left(&taken, self.own, cause));
                 chosen.tell(&taken, self.own, layout);
-                Ok(has_left)
+                Ok(has_left.contains(&true))
             }
             Err(_elapsed) => Err(NodeError::MetadataLate(METADATA_PATIENCE)),
         }
@@ -516,13 +531,18 @@ mod tests {
         few.in_sync.truncate(2);
         assert_eq!(step(&[1], &[1], &few), None);
         few.min_in_sync = 1;
-        assert_eq!(step(&[1], &[1], &few), evict);
+        assert_eq!(step(&[1], &[1], &few), None);
         few.in_sync.truncate(1);
         assert_eq!(step(&[1, 2], &[1, 2], &few), None);
         let mut lately = slow(&[1, 2], &[1, 2]);
         lately.lately_left = ShardSet::from_iter([SHARD]);
         assert_eq!(lately.step(SHARD, &record), None);
         assert_eq!(lately.step(ShardId(8), &record), evict);
+        // No other would answer searches.
+        let alone = record.clone().with_hot(1);
+        assert_eq!(step(&[1, 2], &[1, 2], &alone), None);
+        let two = record.with_hot(2);
+        assert_eq!(step(&[1, 2], &[1, 2], &two), evict);
     }
 
     /// PE13: as a learner it would hold up each change.
@@ -551,7 +571,8 @@ mod tests {
         back.rests = true;
         assert_eq!(back.step(SHARD, &short), None);
         back.rests = false;
-        assert_eq!(back.step(SHARD, &short), Some(Step::AddLearner(STORES[0])));
+        let come = Some(Step::AddLearner(STORES[0]));
+        assert_eq!(back.step(SHARD, &short), come);
     }
 
     /// PE10.

@@ -189,9 +189,8 @@ impl Claim<'_> {
             let mut read = Read::new(Arc::clone(record));
             for (node, entry) in layout.map().replicas(shard).iter().zip(&record.in_sync) {
                 let is_reader = node == reader;
-                if is_reader {
-                    read.answered(entry.store);
-                }
+                // A shard has one reader.
+                let is_reader = is_reader && read.answered(entry.store);
                 if is_reader && self.readers_confirm {
                     read.confirmed(entry.store, read.epoch());
                 } else if !self.down.contains(node) {
@@ -261,12 +260,14 @@ impl Claim<'_> {
         failures
     }
 
-    /// The replicas of shards that are not proven, but for the readers.
+    /// The replicas of shards that are not proven, but for the readers that have answered.
     fn unproven(&self, shards: ShardSet) -> Failures {
         let mut failures = Failures::default();
         for shard in shards.iter() {
             let replicas = self.cluster.layout.map().replicas(shard).iter();
-            for node in replicas.filter(|node| *node != self.readers.of(shard)) {
+            let has_answered =
+                |node: &NodeId| self.readers_confirm && node == self.readers.of(shard);
+            for node in replicas.filter(|node| !has_answered(node)) {
                 let of_node = failures.nodes.entry(node.clone()).or_default();
                 of_node.insert(shard);
             }

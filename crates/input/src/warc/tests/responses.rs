@@ -163,7 +163,7 @@ fn what_is_no_text_of_status_200_is_counted() {
         ok("Content-Type: text/plain; charset=shift_jis\r\n", b"x"),
         ok("", b"no type"),
         plain("Content-Encoding: br\r\n", b"x"),
-        response(b"HTTP/1.1 404 Not NextItem\r\nContent-Type: text/plain\r\n\r\nx"),
+        response(b"HTTP/1.1 404 Not Found\r\nContent-Type: text/plain\r\n\r\nx"),
         response(b"HTTP/1.1 301 Moved\r\nContent-Type: text/plain\r\n\r\n"),
         response(b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n"),
         response(b"no HTTP 200\r\nContent-Type: text/plain\r\n\r\nx"),
