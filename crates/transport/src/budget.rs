@@ -3,9 +3,16 @@
 //! # Invariants
 //! - B1: what was taken comes back when it is dropped, once.
 //! - B2: [`Budget::try_take`] never takes more than is left.
+//! - B3: what stays small finds room though large requests and answers have all that they may.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// One that has taken no more bytes than this is small.
+const SMALL_BYTES: usize = 4096;
+
+/// A budget keeps one of this number of parts for small ones.
+const KEPT_PART: usize = 16;
 
 /// Bytes that a process may use for what it receives, works on and answers. Clones share them.
 #[derive(Clone, Debug)]
@@ -54,11 +61,14 @@ pub struct Taken {
 }
 
 impl Taken {
-    /// Takes more, if that much is left; returns whether it did.
+    /// Takes more, if that much is left; returns whether it did. A part of the budget is left for those that stay small.
     #[must_use]
     pub fn try_grow(&mut self, bytes: usize) -> bool {
         let Shared { limit, used } = &*self.budget.0;
-        let grow = |used: usize| Some(used.saturating_add(bytes)).filter(|used| used <= limit);
+        let is_small = self.bytes.saturating_add(bytes) <= SMALL_BYTES;
+        let kept = if is_small { 0 } else { limit / KEPT_PART };
+        let most = limit - kept;
+        let grow = |used: usize| Some(used.saturating_add(bytes)).filter(|used| *used <= most);
         let grown = used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, grow);
         if grown.is_ok() {
             self.bytes += bytes;
@@ -113,6 +123,19 @@ mod tests {
         drop(rest);
         assert!(budget.try_take(100).is_some());
         assert!(budget.try_take(usize::MAX).is_none());
+    }
+
+    /// B3.
+    #[test]
+    fn what_is_small_finds_room_where_large_ones_have_all_that_they_may() {
+        let budget = Budget::new(16 * SMALL_BYTES);
+        assert!(budget.try_take(15 * SMALL_BYTES + 1).is_none());
+        let _large = budget.try_take(15 * SMALL_BYTES).unwrap();
+        assert!(budget.try_take(SMALL_BYTES + 1).is_none());
+        let mut small = budget.try_take(SMALL_BYTES - 1).unwrap();
+        assert!(!small.try_grow(2), "it is large then");
+        assert!(small.try_grow(1));
+        assert!(budget.try_take(1).is_none(), "B2");
     }
 
     #[test]
