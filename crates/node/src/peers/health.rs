@@ -246,6 +246,22 @@ mod tests {
         BTreeSet::from([A, B])
     }
 
+    #[test]
+    fn a_store_that_says_nothing_of_its_disk_has_no_delay() {
+        let mut scene = Scene::new();
+        let delay = Duration::from_millis(7);
+        for (store, log_delay) in [(A, None), (B, Some(delay))] {
+            let sign = Sign {
+                log_delay,
+                ..Sign::default()
+            };
+            let health = scene.others.by_store.get_mut(&store).unwrap();
+            health.note(scene.now, sign);
+        }
+        let delays = scene.others.log_delays(scene.now);
+        assert_eq!(delays, BTreeMap::from([(B, delay)]));
+    }
+
     /// Signs of life, of stores to which others are silent.
     struct Scene {
         others: Others,

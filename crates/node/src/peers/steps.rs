@@ -196,8 +196,8 @@ impl Members {
             // Without a report of a store in sync it cannot begin, and refuses each change meanwhile.
             let mut in_sync = record.in_sync.iter();
             let is_stuck = !has_begun && in_sync.all(|entry| self.silent.contains(&entry.store));
-            let leaves = !self.can_write() || is_stuck || is_damaged && has_begun;
-            let leaves = leaves || self.is_slow(record);
+            let is_unfit = !self.can_write() || is_damaged && has_begun;
+            let leaves = is_unfit || is_stuck || self.is_slow(record);
             return leaves.then_some(Step::DropLearner(self.own));
         }
         let is_damaged = is_damaged && role == Some(&Role::InSync);
@@ -569,9 +569,14 @@ mod tests {
         short.want = 3;
         let mut back = members(Role::None, &[1], &[]);
         back.rests = true;
+        short.min_in_sync = 1;
         assert_eq!(back.step(SHARD, &short), None);
-        back.rests = false;
+        // The silent one cannot leave before another is in sync.
+        short.min_in_sync = 2;
         let come = Some(Step::AddLearner(STORES[0]));
+        assert_eq!(back.step(SHARD, &short), come);
+        short.min_in_sync = 1;
+        back.rests = false;
         assert_eq!(back.step(SHARD, &short), come);
     }
 
