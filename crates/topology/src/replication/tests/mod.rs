@@ -207,8 +207,15 @@ const LONG: &[Config] = &[
         in_parts: true,
         ..ablations::SOURCE_RETURNS
     },
+    // With three changes and two operations it had not ended at 30 million states.
     Config {
         stores: 3,
+        changes: 2,
+        ..IN_PARTS
+    },
+    Config {
+        stores: 3,
+        operations: &[INSERT],
         ..IN_PARTS
     },
     VERSIONS,
