@@ -272,9 +272,19 @@ const fn shared_bits(shard: Option<u8>) -> u32 {
     }
 }
 
-/// The bits of a permuted value that are mixed: its prefix, but for what all entries share.
+/// Bits of a prefix whose first byte is not mixed. Large runs have a bucket for each of so few prefixes, which mixing
+/// cannot even out; and queries that agree in the first byte then share a stretch of memory.
+const SHORT_PREFIX_BITS: u32 = 16;
+
+/// The bits of a permuted value that are mixed: its prefix, but for what all entries share, or the first byte of a short
+/// one.
 const fn mixed_bits(table: &Table, shard: Option<u8>) -> u64 {
-    table.leading_mask() & (u64::MAX >> shared_bits(shard))
+    let kept = if table.prefix_bits() <= SHORT_PREFIX_BITS {
+        u8::BITS
+    } else {
+        shared_bits(shard)
+    };
+    table.leading_mask() & (u64::MAX >> kept)
 }
 
 #[cfg(test)]

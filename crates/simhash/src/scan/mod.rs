@@ -38,6 +38,7 @@ mod near_avx512;
 mod near_words;
 mod packed;
 mod permute;
+mod pipeline;
 #[cfg(target_arch = "x86_64")]
 mod popcount_avx512;
 mod prefetch;

@@ -23,6 +23,7 @@ use std::ops::ControlFlow;
 use smallvec::SmallVec;
 
 use super::packed::{HEAD, Packed, Places};
+use super::pipeline::pipeline;
 use super::{Level, prefetch};
 #[cfg(target_arch = "x86_64")]
 use super::{near_avx2, near_avx512};
@@ -30,9 +31,6 @@ use crate::layout::low_bits;
 
 /// Queries whose buckets are computed together.
 pub(crate) const BATCH: usize = 512;
-
-/// A load is asked for when its turn is this many queries away.
-const QUERIES_AHEAD: usize = 24;
 
 /// Entries that wait for their tails together.
 const WAITING_ENTRIES: usize = 32;
@@ -86,9 +84,15 @@ impl Probe<'_> {
         in_head.map(|&mask| self.run.head(mask)).collect()
     }
 
+    /// Whether buckets are large, of one prefix each: then a kernel compares several queries with a bucket at once.
+    #[cfg(target_arch = "x86_64")]
+    pub(super) const fn has_large_buckets(&self) -> bool {
+        self.run.lines > 2 && self.run.shift == self.prefix.count_zeros()
+    }
+
     /// The entries that may share their prefix with `value`, where many are in its bucket.
     #[inline(always)]
-    fn candidates(&self, value: u64, places: Places) -> Places {
+    pub(super) fn candidates(&self, value: u64, places: Places) -> Places {
         let of_one_prefix = self.run.shift == self.prefix.count_zeros();
         if of_one_prefix || places.len() <= LINEAR_BUCKET_ENTRIES {
             return places;
@@ -280,52 +284,6 @@ fn settle_all(probe: &Probe, sink: &mut Sink) -> ControlFlow<()> {
     let settled = all.drain(..).try_for_each(&mut compare);
     sink.found.near = all;
     settled
-}
-
-/// Calls `scan` for each query with the places of the entries that may share its
-/// prefix.
-///
-/// A query passes three stations, [`QUERIES_AHEAD`] queries apart: its part of the
-/// directory is asked for, then its entries, then they are scanned. Neighbours
-/// in one bucket ask once.
-#[inline(always)]
-pub(super) fn pipeline(
-    probe: &Probe,
-    queries: &[u64],
-    mut scan: impl FnMut(One) -> ControlFlow<()>,
-) -> ControlFlow<()> {
-    let run = &probe.run;
-    let mut query = 0;
-    for queries in queries.chunks(BATCH) {
-        let mut buckets = [0; BATCH + 2 * QUERIES_AHEAD];
-        for (bucket, &value) in buckets.iter_mut().zip(queries) {
-            *bucket = run.bucket(value);
-        }
-        let mut places = [Places::default(); BATCH + QUERIES_AHEAD];
-        for &bucket in &buckets[..2 * QUERIES_AHEAD] {
-            run.prefetch_places(bucket);
-        }
-        for place in 0..QUERIES_AHEAD {
-            places[place] = run.places(buckets[place]);
-        }
-        for (place, &value) in queries.iter().enumerate() {
-            let ahead = place + QUERIES_AHEAD;
-            run.prefetch_places(buckets[ahead + QUERIES_AHEAD]);
-            places[ahead] = if buckets[ahead] == buckets[ahead - 1] {
-                places[ahead - 1]
-            } else {
-                run.places(buckets[ahead])
-            };
-            let places = probe.candidates(value, places[place]);
-            scan(One {
-                query,
-                value,
-                places,
-            })?;
-            query += 1;
-        }
-    }
-    ControlFlow::Continue(())
 }
 
 #[cfg(test)]

@@ -5,8 +5,9 @@
 use std::arch::x86_64::*;
 use std::ops::ControlFlow;
 
-use super::near::{One, Probe, STRETCH, Sink, check_near, pipeline};
+use super::near::{One, Probe, STRETCH, Sink, check_near};
 use super::packed::{LINE, LINE_HEADS};
+use super::pipeline::pipeline;
 
 /// [`probe`](super::near::probe) at [`Level::Avx2`](super::Level).
 #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
