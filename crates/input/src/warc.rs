@@ -20,9 +20,12 @@
 //! - WA1: of a record no more is held than its header, of at most [`MAX_HEADER_BYTES`], and
 //!   [`MAX_BLOCK_BYTES`] of its block, before and after decoding.
 //! - WA2: a file that ends within a record is an error. Two line breaks, both CRLF or both LF, must follow
-//!   the block of a record; a length that leads to anything else is an error. One or both may be missing at the
-//!   end of the file, and where the next record begins there, as some programs write them. No record is shortened or
-//!   lost in silence. A length that counts one or both line breaks is not noticed: the text then ends in them.
+//!   the block of a record, and then another record or the end. A length that leads to anything else is an error. One or
+//!   both may be missing at the end of the file, and where the next record begins there, as some programs write them. No
+//!   record is shortened or lost in silence. A length that counts one or both line breaks is not noticed: the text then
+//!   ends in them.
+//! - WA3: a reader that leaves out broken records goes on at the next line that is a version of WARC. It looks for that
+//!   from the header of the broken record on, or behind the block where this is longer than [`MAX_BLOCK_BYTES`].
 
 mod arc;
 mod error;
@@ -30,6 +33,7 @@ mod fields;
 mod http;
 mod raw;
 mod record;
+mod reread;
 #[cfg(test)]
 mod tests;
 
@@ -50,13 +54,15 @@ use crate::kinds::Kinds;
 use crate::problem::{not_utf8, refuse_nul};
 
 /// The documents of one file, read as they are asked for. After [`WarcError::BadRecord`] it goes on
-/// with the next record; after any other error it ends.
+/// with the next record; after any other error it ends. A document is returned once its record was read to its end.
 pub struct WarcDocuments {
     name: String,
     records: Records,
     html: Html,
     ids: Ids,
     other_records: Kinds,
+    /// Whether broken records are left out.
+    leaves_out_broken: bool,
     ended: bool,
 }
 
@@ -107,7 +113,17 @@ impl WarcDocuments {
             html,
             ids,
             other_records: Kinds::default(),
+            leaves_out_broken: false,
             ended: false,
+        }
+    }
+
+    /// The same, and a broken record is a bad one, after which reading goes on, if the next record can be found.
+    #[must_use]
+    pub fn leaving_out_broken(self, leaves_out_broken: bool) -> Self {
+        Self {
+            leaves_out_broken,
+            ..self
         }
     }
 
@@ -127,17 +143,25 @@ impl WarcDocuments {
         let Some(header) = self.records.next_header()? else {
             return Ok(None);
         };
-        let fields = Fields::of(&header);
+        let record = self.record_of(Fields::of(&header));
+        if !matches!(record, Err(Fault::File(_))) {
+            self.records.finish()?;
+        }
+        record.map(Some)
+    }
+
+    /// The record with this header.
+    fn record_of(&mut self, fields: Fields<'_>) -> Result<ReadRecord, Fault> {
         let text = match role(fields) {
-            Role::Info => return Ok(Some(ReadRecord::Info)),
-            Role::Other(kind) => return Ok(Some(ReadRecord::Other(kind))),
+            Role::Info => return Ok(ReadRecord::Info),
+            Role::Other(kind) => return Ok(ReadRecord::Other(kind)),
             Role::Block(kind) => {
                 let content_type = fields.get("Content-Type").unwrap_or_default();
                 Text::new(kind, whole_text(&self.records.block()?)?, &content_type)
             }
             Role::Response => match http::payload(&self.records.block()?)? {
                 Payload::Text(text) => text,
-                Payload::Other(kind) => return Ok(Some(ReadRecord::Other(kind))),
+                Payload::Other(kind) => return Ok(ReadRecord::Other(kind)),
             },
         };
         let id = id_of(fields)?;
@@ -151,7 +175,15 @@ impl WarcDocuments {
             return Err(RecordProblem::TooLong.into());
         }
         let content = Content::Text(text);
-        Ok(Some(ReadRecord::Document(Document { id, content }, html)))
+        Ok(ReadRecord::Document(Document { id, content }, html))
+    }
+
+    /// The fault of a broken record, which is its own if it can be left out.
+    fn left_out(&mut self, broken: Broken) -> Fault {
+        match self.records.leave_out(broken) {
+            Ok(problem) => RecordProblem::Broken(problem).into(),
+            Err(broken) => broken.into(),
+        }
     }
 
     /// The number of the record that was read last, from 1.
@@ -198,6 +230,10 @@ impl Iterator for WarcDocuments {
                 Ok(Some(ReadRecord::Other(kind))) => self.other_records.add(&kind, 1),
                 Ok(None) => self.ended = true,
                 Err(fault) => {
+                    let fault = match fault {
+                        Fault::File(broken) if self.leaves_out_broken => self.left_out(broken),
+                        other @ (Fault::Record(_) | Fault::File(_)) => other,
+                    };
                     self.ended = matches!(fault, Fault::File(_));
                     return Some(Err(located(&self.name, &self.records, fault)));
                 }

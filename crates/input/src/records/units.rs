@@ -62,7 +62,8 @@ impl RecordReader {
     pub(super) fn records(&self, source: Source) -> Result<WarcFound, InputError> {
         let name = source.name.clone();
         Ok(WarcFound {
-            documents: WarcDocuments::new(name, open_checked(source)?, self.html, self.ids),
+            documents: WarcDocuments::new(name, open_checked(source)?, self.html, self.ids)
+                .leaving_out_broken(self.skip_bad),
             skip_bad: self.skip_bad,
             next: None,
         })
@@ -99,7 +100,7 @@ impl RecordReader {
         let name = source.name.clone();
         match &self.format {
             RecordFormat::Warc => {
-                let mut records = RawRecords::new(name, open_checked(source)?);
+                let mut records = RawRecords::new(name, open_checked(source)?, self.skip_bad);
                 while let Some(piece) = records.next().map_err(InputError::Warc)? {
                     if is_kept(piece.record) {
                         take(Piece {

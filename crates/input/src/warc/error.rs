@@ -22,7 +22,7 @@ pub enum WarcError {
         problem: RecordProblem,
     },
     /// No record, or half a one. Where the next one begins is not known.
-    #[error("{file}: record {record} at byte {offset}: {problem}")]
+    #[error("{file}: record {record} at byte {offset}: {problem}{}", problem.remedy())]
     Broken {
         file: String,
         /// Its number, from 1.
@@ -60,15 +60,18 @@ pub enum RecordProblem {
     /// A value that no format takes.
     #[error(transparent)]
     Value(#[from] LineProblem),
+    /// It is broken, and the next record was found.
+    #[error(transparent)]
+    Broken(BrokenProblem),
 }
 
-/// Problems of a record after which the file cannot be read further.
+/// Problems of a record after which it is not known where the next one begins.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[allow(missing_docs, reason = "the messages say what is meant")]
 pub enum BrokenProblem {
     #[error(
         "\"{value}\" is no beginning of a WARC record, which is WARC/1.0 or WARC/1.1: the file is \
-         no WARC file, or the Content-Length before is wrong"
+         no WARC file"
     )]
     NoRecord { value: String },
     #[error(
@@ -93,6 +96,29 @@ pub enum BrokenProblem {
     TwoLengths { first: String, other: String },
     #[error("the file ends within it")]
     CutShort,
+}
+
+impl BrokenProblem {
+    /// Whether it is that of one record, whatever follows.
+    pub(super) fn is_of_a_whole_record(&self) -> bool {
+        match self {
+            Self::NoRecord { .. } | Self::NoArcRecord { .. } | Self::CutShort => false,
+            Self::UnknownVersion { .. }
+            | Self::NoEnd { .. }
+            | Self::HeaderTooLong
+            | Self::NoLength
+            | Self::BadLength { .. }
+            | Self::TwoLengths { .. } => true,
+        }
+    }
+
+    fn remedy(&self) -> &'static str {
+        if self.is_of_a_whole_record() {
+            "; add --skip-bad-lines to leave it out and go on at the next record"
+        } else {
+            ""
+        }
+    }
 }
 
 impl WarcError {

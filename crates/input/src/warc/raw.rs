@@ -13,6 +13,13 @@ const PIECE_BYTES: u64 = 256 << 10;
 pub(crate) struct RawRecords {
     name: String,
     records: Records<Kept>,
+    /// Whether broken records are left out: then they are pieces as others are.
+    leaves_out_broken: bool,
+    /// The record whose pieces are handed out, and up to where it was read.
+    record: u64,
+    end: u64,
+    /// Whether that is its end.
+    is_whole: bool,
     ended: bool,
 }
 
@@ -27,7 +34,7 @@ pub(crate) struct RawPiece {
 
 impl RawRecords {
     /// Those of uncompressed WARC. `name` stands for the file in errors.
-    pub(crate) fn new(name: String, from: Box<dyn Read + Send>) -> Self {
+    pub(crate) fn new(name: String, from: Box<dyn Read + Send>, leaves_out_broken: bool) -> Self {
         let kept = Kept {
             from,
             bytes: Vec::new(),
@@ -37,18 +44,30 @@ impl RawRecords {
         Self {
             name,
             records: Records::new(kept),
+            leaves_out_broken,
+            record: 0,
+            end: 0,
+            is_whole: false,
             ended: false,
         }
     }
 
     /// The next piece; `None` at the end.
     pub(crate) fn next(&mut self) -> Result<Option<RawPiece>, WarcError> {
-        if self.ended {
-            return Ok(None);
+        let position = self.records.source_mut().position;
+        if position == self.end {
+            if self.ended {
+                return Ok(None);
+            }
+            let read = self.read_on();
+            read.map_err(|broken| located(&self.name, &self.records, Fault::File(broken)))?;
         }
-        let piece = self.read_piece();
-        let located = |broken| located(&self.name, &self.records, Fault::File(broken));
-        piece.map(Some).map_err(located)
+        let end = self.end.min(position + PIECE_BYTES);
+        Ok(Some(RawPiece {
+            bytes: self.records.source_mut().take(end),
+            record: self.record,
+            ends_record: self.is_whole && end == self.end && self.record > 0,
+        }))
     }
 
     /// The number of records, at the end.
@@ -56,23 +75,32 @@ impl RawRecords {
         self.records.number()
     }
 
-    fn read_piece(&mut self) -> Result<RawPiece, Broken> {
-        let record = self.records.number();
-        let is_long = self.records.block_left() > PIECE_BYTES;
-        let end = if is_long {
-            self.records.pass_over(PIECE_BYTES)?;
-            self.records.position()
-        } else if self.records.next_header()?.is_some() {
-            self.records.offset()
-        } else {
-            self.ended = true;
-            self.records.position()
-        };
-        Ok(RawPiece {
-            bytes: self.records.source_mut().take(end),
-            record,
-            ends_record: !is_long && record > 0,
-        })
+    /// Reads the record to its end, or a piece of one whose block is not held.
+    fn read_on(&mut self) -> Result<(), Broken> {
+        let records = &mut self.records;
+        self.record = records.number();
+        self.is_whole = records.is_held() || records.block_left() <= PIECE_BYTES;
+        if !self.is_whole {
+            records.pass_over(PIECE_BYTES)?;
+            self.end = records.position();
+            return Ok(());
+        }
+        loop {
+            match records.next_header() {
+                Ok(Some(_)) => self.end = records.offset(),
+                Ok(None) => (self.end, self.ended) = (records.position(), true),
+                Err(broken) if self.leaves_out_broken => {
+                    records.leave_out(broken)?;
+                    if records.number() == self.record {
+                        continue;
+                    }
+                    // It is the header of the next record that is broken.
+                    self.end = records.offset();
+                }
+                Err(broken) => return Err(broken),
+            }
+            return Ok(());
+        }
     }
 }
 

@@ -5,8 +5,8 @@ use std::io::{self, BufRead, BufReader, Read};
 use super::arc;
 use super::error::BrokenProblem;
 use super::fields::Fields;
+use super::reread::Rereader;
 use crate::document::MAX_RECORD_BYTES;
-use crate::held::held;
 use crate::problem::excerpt;
 
 /// The longest header, of a record or an HTTP response: 64 KiB.
@@ -26,7 +26,7 @@ const END_BYTES: u64 = 256;
 
 /// Reads records.
 pub(super) struct Records<R = Box<dyn Read + Send>> {
-    reader: BufReader<R>,
+    reader: Rereader<R>,
     /// Bytes read so far.
     position: u64,
     /// Where the record begins.
@@ -34,9 +34,15 @@ pub(super) struct Records<R = Box<dyn Read + Send>> {
     number: u64,
     /// Whether these are records of ARC.
     is_arc: bool,
+    /// Whether the record is not read to its end yet.
+    is_open: bool,
+    /// Whether its whole block is held once it was read.
+    is_held: bool,
     /// Unread bytes of the record's block.
     block_left: u64,
     block: Vec<u8>,
+    /// What to read again to find the next record after one that is broken.
+    again: Vec<u8>,
     /// The first line of the next record, where it was met instead of line breaks.
     ahead: Vec<u8>,
 }
@@ -67,13 +73,16 @@ pub(super) enum Broken {
 impl<R: Read> Records<R> {
     pub(super) fn new(from: R) -> Self {
         Self {
-            reader: BufReader::with_capacity(BUFFER_BYTES, from),
+            reader: Rereader::new(BufReader::with_capacity(BUFFER_BYTES, from)),
             position: 0,
             offset: 0,
             number: 0,
             is_arc: false,
+            is_open: false,
+            is_held: true,
             block_left: 0,
             block: Vec::new(),
+            again: Vec::new(),
             ahead: Vec::new(),
         }
     }
@@ -98,23 +107,21 @@ impl<R: Read> Records<R> {
         self.block_left
     }
 
-    /// The reader below, which may have read further.
-    pub(super) fn source_mut(&mut self) -> &mut R {
-        self.reader.get_mut()
+    /// Whether its whole block is held once it was read.
+    pub(super) fn is_held(&self) -> bool {
+        self.is_held
     }
 
-    /// The header of the next record, `None` at the end. Skips the rest of the last one.
+    /// The reader below, which may have read further.
+    pub(super) fn source_mut(&mut self) -> &mut R {
+        self.reader.source_mut()
+    }
+
+    /// The header of the next record, `None` at the end. Reads the last one to its end.
     pub(super) fn next_header(&mut self) -> Result<Option<Vec<u8>>, Broken> {
-        match self.number {
-            0 => self.pass_over_line_breaks()?,
-            _ => {
-                self.pass_over(self.block_left)?;
-                if self.is_arc {
-                    self.pass_over_line_breaks()?;
-                } else {
-                    self.pass_over_end()?;
-                }
-            }
+        self.finish()?;
+        if self.number == 0 {
+            self.pass_over_line_breaks()?;
         }
         if self.ahead.is_empty() && self.is_at_end()? {
             return Ok(None);
@@ -123,20 +130,35 @@ impl<R: Read> Records<R> {
         self.number += 1;
         let mut header = std::mem::take(&mut self.ahead);
         self.position += header.len() as u64;
+        if let Err(broken) = self.read_header(&mut header) {
+            let line = memchr::memchr(b'\n', &header).map_or(header.len(), |end| end + 1);
+            self.again = header.split_off(line);
+            return Err(broken);
+        }
+        self.block_left = length(&header)?;
+        self.is_open = true;
+        self.is_held = self.block_left <= MAX_BLOCK_BYTES as u64;
+        self.block.clear();
+        Ok(Some(header))
+    }
+
+    /// Reads a header, the first line of which may be there. That of ARC becomes one of WARC.
+    fn read_header(&mut self, header: &mut Vec<u8>) -> Result<(), Broken> {
         let mut line_start = 0;
         loop {
             let end = if line_start == 0 && header.ends_with(b"\n") {
                 LineEnd::Break
             } else {
-                self.read_line(&mut header)?
+                self.read_line(header)?
             };
             self.is_arc |= self.number == 1 && header.starts_with(arc::BEGINNING);
             if self.is_arc {
-                return self.arc_header(&header, end).map(Some);
+                *header = arc_header(header, end)?;
+                return Ok(());
             }
-            let cut_in_version = end == LineEnd::File && VERSION.starts_with(&header);
+            let cut_in_version = end == LineEnd::File && VERSION.starts_with(header);
             if !cut_in_version && !header.starts_with(VERSION) {
-                let value = excerpt(String::from_utf8_lossy(&header).trim_end());
+                let value = excerpt(String::from_utf8_lossy(header).trim_end());
                 return Err(BrokenProblem::NoRecord { value }.into());
             }
             match end {
@@ -146,24 +168,58 @@ impl<R: Read> Records<R> {
                 LineEnd::Break => line_start = header.len(),
             }
         }
-        check_version(&header)?;
-        self.block_left = length(&header)?;
-        Ok(Some(header))
+        Ok(check_version(header)?)
     }
 
-    /// The header of a record of ARC: a line.
-    fn arc_header(&mut self, line: &[u8], end: LineEnd) -> Result<Vec<u8>, Broken> {
-        match end {
-            LineEnd::File => return Err(BrokenProblem::CutShort.into()),
-            LineEnd::Limit => return Err(BrokenProblem::HeaderTooLong.into()),
-            LineEnd::Break => {}
+    /// Reads the record to its end, whose header was returned last.
+    pub(super) fn finish(&mut self) -> Result<(), Broken> {
+        if !std::mem::take(&mut self.is_open) {
+            return Ok(());
         }
-        let Some(header) = arc::header(line) else {
-            let value = excerpt(String::from_utf8_lossy(line).trim_end());
-            return Err(BrokenProblem::NoArcRecord { value }.into());
+        if self.is_held && self.block.is_empty() {
+            self.block()?;
+        } else {
+            self.pass_over(self.block_left)?;
+        }
+        if self.is_arc {
+            return Ok(self.pass_over_line_breaks()?);
+        }
+        self.pass_over_end()
+    }
+
+    /// Leaves out a record that is broken, up to the next line that begins one. Then its problem is returned. If there
+    /// is no such line, a file that is cut short stays broken, and so does one that is no archive, or is ARC.
+    pub(super) fn leave_out(&mut self, broken: Broken) -> Result<BrokenProblem, Broken> {
+        let Broken::Problem(problem) = broken else {
+            return Err(broken);
         };
-        self.block_left = length(&header)?;
-        Ok(header)
+        let again = std::mem::take(&mut self.again);
+        self.position -= again.len() as u64;
+        self.reader.give_back(again);
+        (self.block_left, self.is_open) = (0, false);
+        if self.find_version()? || problem.is_of_a_whole_record() {
+            return Ok(problem);
+        }
+        Err(problem.into())
+    }
+
+    /// Skips what is before the next line that begins a record. Returns whether there is one.
+    fn find_version(&mut self) -> io::Result<bool> {
+        let mut begins_line = !self.is_arc;
+        loop {
+            let mut line = Vec::new();
+            let mut bounded = self.reader.by_ref().take(END_BYTES);
+            bounded.read_until(b'\n', &mut line)?;
+            if begins_line && check_version(&line).is_ok() {
+                self.ahead = line;
+                return Ok(true);
+            }
+            if line.is_empty() {
+                return Ok(false);
+            }
+            begins_line = line.ends_with(b"\n") && !self.is_arc;
+            self.position += line.len() as u64;
+        }
     }
 
     /// The block of the record whose header was returned last, up to [`MAX_BLOCK_BYTES`].
@@ -177,6 +233,9 @@ impl<R: Read> Records<R> {
             .read_to_end(&mut self.block)? as u64;
         self.advance(read);
         if read < most {
+            if self.is_held {
+                self.again = std::mem::take(&mut self.block);
+            }
             return Err(BrokenProblem::CutShort.into());
         }
         Ok(Block {
@@ -196,42 +255,49 @@ impl<R: Read> Records<R> {
         Ok(())
     }
 
-    /// Skips the end of a record. A file may end within it, as no content is lost then. Some programs leave out
-    /// the second line break, or both: then the next record must begin there.
+    /// Skips the end of a record. A file may end within it, as no content is lost then. The next record must begin
+    /// behind it, or where one or both line breaks are missing: some programs leave them out.
     fn pass_over_end(&mut self) -> Result<(), Broken> {
         let mut end = Vec::new();
-        for _ in 0..2 {
+        for breaks in 0..3 {
             let mut bounded = self.reader.by_ref().take(END_BYTES);
             bounded.read_until(b'\n', &mut end)?;
-            if !matches!(end.as_slice(), b"\r\n" | b"\n") {
+            if breaks < 2 && !ENDS.iter().any(|whole| whole.starts_with(&end)) {
                 break;
             }
         }
-        for line_break in [&b""[..], b"\r\n", b"\n"] {
-            let Some(line) = end.strip_prefix(line_break) else {
+        for line_breaks in [&b""[..], b"\r\n", b"\n", ENDS[0], ENDS[1]] {
+            let Some(line) = end.strip_prefix(line_breaks) else {
                 continue;
             };
             let ends_alike =
-                line_break.is_empty() || line.ends_with(b"\r\n") == (line_break.len() == 2);
-            if line.starts_with(VERSION) && line.ends_with(b"\n") && ends_alike {
+                line_breaks.is_empty() || line.ends_with(b"\r\n") == line_breaks.ends_with(b"\r\n");
+            let begins_record = line.starts_with(VERSION) && line.ends_with(b"\n") && ends_alike;
+            // What is behind both line breaks is the next record's own.
+            let is_whole = ENDS.contains(&line_breaks)
+                && (line.starts_with(VERSION) || VERSION.starts_with(line));
+            if begins_record || is_whole {
                 self.ahead = line.to_vec();
-                self.position += line_break.len() as u64;
+                self.position += line_breaks.len() as u64;
                 return Ok(());
             }
         }
         self.position += end.len() as u64;
-        let is_cut = self.is_at_end()? && ENDS.iter().any(|whole| whole.starts_with(&end));
-        if is_cut || ENDS.contains(&end.as_slice()) {
+        if self.is_at_end()? && ENDS.iter().any(|whole| whole.starts_with(&end)) {
             return Ok(());
         }
         let value = excerpt(&String::from_utf8_lossy(&end));
+        if self.is_held {
+            self.again = std::mem::take(&mut self.block);
+        }
+        self.again.append(&mut end);
         Err(BrokenProblem::NoEnd { value }.into())
     }
 
     /// Skips the line breaks before the first record, or after one of ARC.
     fn pass_over_line_breaks(&mut self) -> io::Result<()> {
         loop {
-            let held = held(&mut self.reader)?;
+            let held = self.reader.held()?;
             let breaks = held.iter().take_while(|byte| matches!(byte, b'\r' | b'\n'));
             let breaks = breaks.count();
             if breaks == 0 {
@@ -243,7 +309,7 @@ impl<R: Read> Records<R> {
     }
 
     fn is_at_end(&mut self) -> io::Result<bool> {
-        Ok(held(&mut self.reader)?.is_empty())
+        Ok(self.reader.held()?.is_empty())
     }
 
     /// Adds a line to a header, which stays within its limit.
@@ -270,6 +336,19 @@ impl<R: Read> Records<R> {
     pub(super) fn held_bytes(&self) -> usize {
         self.block.capacity() + self.reader.capacity()
     }
+}
+
+/// The header of a record of ARC: a line.
+fn arc_header(line: &[u8], end: LineEnd) -> Result<Vec<u8>, BrokenProblem> {
+    match end {
+        LineEnd::File => return Err(BrokenProblem::CutShort),
+        LineEnd::Limit => return Err(BrokenProblem::HeaderTooLong),
+        LineEnd::Break => {}
+    }
+    arc::header(line).ok_or_else(|| {
+        let value = excerpt(String::from_utf8_lossy(line).trim_end());
+        BrokenProblem::NoArcRecord { value }
+    })
 }
 
 fn check_version(header: &[u8]) -> Result<(), BrokenProblem> {

@@ -1,6 +1,7 @@
 //! What reading WARC promises, rule by rule.
 
 mod damage;
+mod left_out;
 mod responses;
 
 use std::io::{self, Cursor, Read};

@@ -131,8 +131,15 @@ impl Read for Trickle {
 }
 
 fn check_warc(bytes: &[u8]) {
+    for leaves_out_broken in [false, true] {
+        check_reading(bytes, leaves_out_broken);
+    }
+}
+
+fn check_reading(bytes: &[u8], leaves_out_broken: bool) {
     let open = |from: Box<dyn Read + Send>| {
-        WarcDocuments::new("a.wet".to_owned(), from, Html::Main, Ids::Any)
+        let documents = WarcDocuments::new("a.wet".to_owned(), from, Html::Main, Ids::Any);
+        documents.leaving_out_broken(leaves_out_broken)
     };
     // Every record begins with this, and what begins otherwise is the last.
     let most = bytes.windows(5).filter(|window| window == b"WARC/").count() + 1;

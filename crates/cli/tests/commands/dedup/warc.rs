@@ -9,7 +9,7 @@ use flate2::write::GzEncoder;
 use simshard_testkit::run;
 
 use super::{Folder, Made, dedup, reference, refuse};
-use crate::BINARY;
+use crate::{BINARY, log};
 
 /// A record of a type with this block.
 fn record(kind: &str, uri: &str, content_type: &str, block: &str) -> String {
@@ -264,6 +264,47 @@ fn bad_records_are_left_out_where_they_are_skipped() {
             said.contains("needs fields, which JSON lines have"),
             "{said}"
         );
+    }
+}
+
+/// WA3, I6: the record that is left out, and no other, whichever compression there is.
+#[test]
+fn a_record_with_a_wrong_length_is_left_out_where_that_is_asked_for() {
+    let folder = Folder::new();
+    let out = folder.path("out.warc");
+    let long = "one two three four five six ".repeat(40_000);
+    let good = [
+        text(0, "http://a", "a b c"),
+        other(0, "http://b"),
+        text(0, "http://c", "d e f"),
+        text(0, "http://d", &long),
+    ];
+    let wrong = text(0, "http://w", "seven eight nine ten");
+    for length in ["3", "21", "300", "2000", "x"] {
+        let wrong = wrong.replace("Content-Length: 20", &format!("Content-Length: {length}"));
+        let records = [&*good[0], &wrong, &good[1], &good[2], &good[3]];
+        for input in [
+            folder.write("in.warc", records.concat()),
+            folder.write("in.warc.gz", gzip(&records)),
+        ] {
+            let said = refuse(&[&input, "-o", &out], "");
+            let place = format!("record 2 at byte {}: ", good[0].len());
+            assert!(said.contains(&place), "{said}");
+            assert!(
+                said.contains("add --skip-bad-lines to leave it out and go on"),
+                "{said}"
+            );
+            let args = ["dedup", &input, "-o", &out, "--skip-bad-lines"];
+            let said = log(&run(BINARY, args, ""));
+            let count = "skipped 1 bad record, 1 other record (request: 1)\n";
+            assert!(said.contains(count) && said.contains(&place), "{said}");
+            assert!(
+                said.ends_with("kept 3 of 3 documents, one of each cluster\n"),
+                "{said}"
+            );
+            assert_eq!(folder.read("out.warc"), good.concat(), "{length}");
+            fs::remove_file(&out).unwrap();
+        }
     }
 }
 

@@ -1,0 +1,147 @@
+//! WA3: broken records that are left out, and the good ones around them.
+
+use super::*;
+
+/// By record: the document, or the message of what is left out or ends the file.
+fn leaving_out(warc: &[u8]) -> Vec<Result<Document, String>> {
+    let documents = open(warc).leaving_out_broken(true);
+    let results = documents.map(|result| match result {
+        Ok((document, _)) => Ok(document),
+        Err(error) => Err(error.to_string()),
+    });
+    results.collect()
+}
+
+/// The pieces of the second reading, put together by their record.
+fn raw(warc: &[u8]) -> Result<Vec<(u64, Vec<u8>)>, WarcError> {
+    let from = Box::new(Cursor::new(warc.to_vec()));
+    let mut raw = RawRecords::new("a.wet".to_owned(), from, true);
+    let mut records: Vec<(u64, Vec<u8>)> = Vec::new();
+    while let Some(piece) = raw.next()? {
+        match records.last_mut() {
+            Some((record, bytes)) if *record == piece.record => bytes.extend(piece.bytes),
+            Some(_) | None => records.push((piece.record, piece.bytes)),
+        }
+    }
+    assert_eq!(records.last().map_or(0, |(record, _)| *record), raw.count());
+    Ok(records)
+}
+
+/// A record with another length than its own.
+fn with_length(record: &[u8], length: &str) -> Vec<u8> {
+    let record = String::from_utf8(record.to_vec()).unwrap();
+    let (start, rest) = record.split_once("Content-Length: ").unwrap();
+    let (_, rest) = rest.split_once('\r').unwrap();
+    format!("{start}Content-Length: {length}\r{rest}").into_bytes()
+}
+
+/// A good record in ways that break it.
+fn broken(record: &[u8]) -> Vec<Vec<u8>> {
+    let whole = String::from_utf8(record.to_vec()).unwrap();
+    let lengths = [
+        "0", "1", "7", "9", "25", "40", "200", "300", "1000", "100000", "8000000", "x", "", "-1",
+    ];
+    let lengths = lengths.map(|length| with_length(record, length));
+    let version = whole.replace("WARC/1.0", "WARC/2.0").into_bytes();
+    let without = whole.replace("Content-Length", "Length").into_bytes();
+    lengths.into_iter().chain([version, without]).collect()
+}
+
+#[test]
+fn every_good_record_around_a_broken_one_is_read() {
+    let long = "three\r\n\r\nfour\r\n".repeat(40_000);
+    let bad = conversion("bad", "0123456\r\n\r\n89\r\nWARC/\r\n");
+    let [a, b, c] = [("a", "one"), ("b", "two"), ("c", &long)]
+        .map(|(id, content)| (conversion(id, content), text(id, content)));
+    for broken in broken(&bad) {
+        let warc = [&a.0[..], &broken, &b.0, &c.0];
+        let results = leaving_out(&warc.concat());
+        let shown = String::from_utf8_lossy(&broken);
+        let documents: Vec<_> = results.iter().flatten().collect();
+        assert_eq!(documents, [&a.1, &b.1, &c.1], "{shown}");
+        let bad: Vec<_> = results
+            .iter()
+            .flat_map(|result| result.as_ref().err())
+            .collect();
+        let place = format!("a.wet: record 2 at byte {}: ", a.0.len());
+        assert!(bad.len() == 1 && bad[0].starts_with(&place), "{bad:?}");
+        assert!(!bad[0].contains("--skip-bad-lines"), "{bad:?}");
+        // The second reading sees the same records.
+        let expected: Vec<_> = (1..).zip(warc.map(<[u8]>::to_vec)).collect();
+        let found = raw(&warc.concat()).unwrap();
+        assert_eq!(found[1..], expected[..], "{shown}");
+    }
+    // A block that is longer than any text is passed over as it says.
+    for length in ["90000000", "18446744073709551615"] {
+        let warc = [&a.0[..], &with_length(&bad, length), &b.0].concat();
+        let results = leaving_out(&warc);
+        let message = results[1].clone().unwrap_err();
+        assert!(message.ends_with("the file ends within it"), "{message}");
+        assert_eq!(results, [Ok(a.1.clone()), Err(message)]);
+    }
+}
+
+#[test]
+fn the_last_record_may_be_broken_and_the_file_not_cut() {
+    let good = conversion("a", "one");
+    let bad = with_length(&conversion("b", "0123456789"), "5");
+    let warc = [&good[..], &bad].concat();
+    let results = leaving_out(&warc);
+    assert_eq!(results[0], Ok(text("a", "one")));
+    let message = results[1].clone().unwrap_err();
+    assert!(
+        results.len() == 2 && message.contains("its Content-Length is wrong"),
+        "{message}"
+    );
+    assert_eq!(raw(&warc).unwrap()[1..], [(1, good.clone()), (2, bad)]);
+    for (cut, expected) in [
+        (&warc[..good.len() - 5], "the file ends within it"),
+        (&b"{}\n"[..], "the file is no WARC file"),
+        (
+            &b"filedesc://a 1.2.3.4 20080430 a/b 1\nx\nno record\n"[..],
+            "no beginning of an ARC",
+        ),
+    ] {
+        let message = leaving_out(cut).pop().unwrap().unwrap_err();
+        assert!(message.contains(expected), "{message}");
+        assert!(raw(cut).is_err());
+    }
+}
+
+/// I6: what the first reading calls a record is that of the second, and no byte is lost.
+#[test]
+fn both_readings_of_a_damaged_file_see_the_same_records() {
+    let page = record(
+        &[
+            ("WARC-Type", "response"),
+            ("WARC-Target-URI", "p"),
+            ("Content-Type", "application/http"),
+        ],
+        b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n\r\na page\r\n\r\n",
+    );
+    let warc = [
+        info(),
+        conversion("a", "one\r\n\r\n"),
+        page,
+        conversion("b", "two"),
+    ]
+    .concat();
+    for at in 0..warc.len() {
+        for bit in [0, 1, 2, 4, 6] {
+            let mut damaged = warc.clone();
+            damaged[at] ^= 1 << bit;
+            let mut documents = open(&damaged).leaving_out_broken(true);
+            let mut ends_early = false;
+            for result in documents.by_ref() {
+                ends_early = result.is_err_and(|error| !error.is_bad_record());
+            }
+            let again = raw(&damaged);
+            assert_eq!(again.is_err(), ends_early, "byte {at}, bit {bit}");
+            let Ok(again) = again else { continue };
+            let last = again.last().map_or(0, |(record, _)| *record);
+            assert_eq!(last, documents.record(), "byte {at}, bit {bit}");
+            let bytes: Vec<u8> = again.into_iter().flat_map(|(_, bytes)| bytes).collect();
+            assert_eq!(bytes, damaged, "byte {at}, bit {bit}");
+        }
+    }
+}
