@@ -120,8 +120,8 @@ struct BatchColumns {
 /// at once, in the order of the input.
 ///
 /// # Errors
-/// What cannot be read, and the first bad line, after the documents before it were taken; and those of
-/// `take`.
+/// What cannot be read, and the first bad line, after the documents before it were taken; that all lines are bad; and
+/// those of `take`.
 pub fn for_each_part<E: From<InputError>>(
     input: Input,
     recipe: TextRecipe,
@@ -129,6 +129,7 @@ pub fn for_each_part<E: From<InputError>>(
     mut take: impl FnMut(Columns) -> Result<(), E>,
 ) -> Result<(), E> {
     let (is_bare, min_words) = (input.is_bare(), input.min_words());
+    let (mut skipped, mut has_documents) = (Skipped::default(), false);
     if !input.left_out().is_empty() {
         take(Columns {
             skipped: input.left_out().clone(),
@@ -150,7 +151,7 @@ pub fn for_each_part<E: From<InputError>>(
                 sample.is_some_and(|most| most > 0),
             )
         },
-        |parts| {
+        |parts| -> Result<bool, E> {
             for part in parts {
                 let BatchColumns {
                     mut columns,
@@ -164,6 +165,8 @@ pub fn for_each_part<E: From<InputError>>(
                     trail.cut(&mut columns, room);
                 }
                 room -= columns.fingerprints.len();
+                skipped += &columns.skipped;
+                has_documents |= !columns.fingerprints.is_empty();
                 take(columns)?;
                 if room == 0 {
                     return Ok(false);
@@ -174,7 +177,8 @@ pub fn for_each_part<E: From<InputError>>(
             }
             Ok(true)
         },
-    )
+    )?;
+    Ok(skipped.refuse_all_bad(has_documents)?)
 }
 
 /// The documents of a batch. No generic function, so that it is compiled here, where the parsers

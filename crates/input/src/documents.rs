@@ -21,6 +21,7 @@ pub struct Documents {
     /// The recipe that texts must have a fingerprint by, if any.
     recipe: Option<TextRecipe>,
     error: Option<InputError>,
+    has_documents: bool,
     ended: bool,
 }
 
@@ -32,6 +33,7 @@ impl Documents {
             skipped,
             recipe: None,
             error: None,
+            has_documents: false,
             ended: false,
         }
     }
@@ -60,6 +62,7 @@ impl Documents {
             _ => ready.push_back(record.into()),
         });
         self.skipped.unhashable_texts += unhashable_texts;
+        self.has_documents |= !self.ready.is_empty();
         self.skipped += &outcome.skipped;
         self.error = outcome.error;
         self.batches.reuse(batch);
@@ -84,7 +87,10 @@ impl Iterator for Documents {
             match self.batches.next(LEAST_BYTES) {
                 Some(Ok(batch)) => self.take(batch),
                 Some(Err(error)) => self.error = Some(error),
-                None => self.ended = true,
+                None => {
+                    self.ended = true;
+                    self.error = self.skipped.refuse_all_bad(self.has_documents).err();
+                }
             }
         }
     }

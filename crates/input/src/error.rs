@@ -15,7 +15,7 @@ use crate::looks::Looks;
 #[cfg(feature = "parquet")]
 use crate::parquet::ParquetError;
 use crate::passed::Passed;
-use crate::problem::LineProblem;
+use crate::problem::{LineProblem, excerpt};
 use crate::skipped::Skipped;
 use crate::warc::WarcError;
 #[cfg(not(feature = "parquet"))]
@@ -55,6 +55,13 @@ pub enum InputError {
         needs: &'static str,
         format: Format,
     },
+    /// A field that ranks documents, and that none of them has.
+    #[error(
+        "no document has a value in the field \"{}\", so --keep {preference} prefers none: check its \
+         name, or choose another",
+        excerpt(field)
+    )]
+    NoRanks { preference: String, field: String },
     /// Rows that share a line cannot be left out by lines.
     #[error(
         "{file}:{line}: rows end in bare carriage returns, and are not written again: write the file with \
@@ -134,6 +141,9 @@ pub enum InputError {
         "no record of the input holds a text: {0}; add --skip-bad-lines if that is as it should be"
     )]
     NoTexts(Kinds),
+    /// Bad lines, rows and records are skipped, and there is nothing else.
+    #[error("nothing was read: {skipped}; the first: {first}")]
+    AllBad { skipped: Skipped, first: String },
     /// The documents carry texts, and the recipe is for something else.
     #[error("{0}")]
     TakesNoTexts(TakesNoTexts),

@@ -9,6 +9,7 @@ use serde::de::{Deserializer, Error, IgnoredAny, MapAccess, Visitor};
 use serde_json::Value;
 
 use crate::document::{Record, RecordContent};
+use crate::error::InputError;
 use crate::format::Format;
 use crate::parse::inner_json_field;
 use crate::problem::{LineProblem, excerpt};
@@ -79,6 +80,21 @@ impl Preference {
                 };
                 (!format.has_other_fields()).then_some(needs)
             }
+        }
+    }
+
+    /// Refuses a field that no document has, unless there is no document.
+    pub(crate) fn check(&self, ranks: &[u64]) -> Result<(), InputError> {
+        match self {
+            Self::Newest(field) | Self::Highest(field)
+                if !ranks.is_empty() && ranks.iter().all(|&rank| rank == LOWEST) =>
+            {
+                Err(InputError::NoRanks {
+                    preference: self.to_string(),
+                    field: field.clone(),
+                })
+            }
+            Self::First | Self::Longest | Self::Newest(_) | Self::Highest(_) => Ok(()),
         }
     }
 

@@ -159,7 +159,7 @@ impl Rewrite {
     /// Reads all documents. Tells `progress` how many came each time.
     ///
     /// # Errors
-    /// What cannot be read, and the first bad line.
+    /// What cannot be read, the first bad line, and that nothing can be read, or that no document can be preferred.
     pub fn read(&mut self, progress: &mut dyn FnMut(u64)) -> Result<MarkedDocuments, InputError> {
         let mut found = MarkedDocuments {
             parts: Parts::empty(!self.format().is_bare(), self.carries),
@@ -185,6 +185,8 @@ impl Rewrite {
         if !has_texts && !self.may_lack_texts && !skipped.other_records.is_empty() {
             return Err(InputError::NoTexts(skipped.other_records.clone()));
         }
+        skipped.refuse_all_bad(has_texts)?;
+        self.documents.preference.check(&found.ranks)?;
         Ok(found)
     }
 

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::ops::AddAssign;
 
+use crate::error::InputError;
 use crate::first_bad::FirstBad;
 use crate::kinds::Kinds;
 
@@ -53,6 +54,19 @@ impl Skipped {
     /// How many lines, rows and records should be documents, and are none.
     fn bad(&self) -> u64 {
         self.bad_lines + self.bad_rows + self.bad_records
+    }
+
+    /// Refuses an input in which all is bad. One that has texts without a fingerprint, or records of other kinds, is
+    /// as it may be.
+    pub(crate) fn refuse_all_bad(&self, has_documents: bool) -> Result<(), InputError> {
+        let others = self.other_records.total() + self.unhashable_texts + self.short_texts;
+        match self.bad_ones().into_iter().next() {
+            Some(first) if !has_documents && others == 0 => Err(InputError::AllBad {
+                skipped: self.clone(),
+                first,
+            }),
+            Some(_) | None => Ok(()),
+        }
     }
 
     /// What is wrong with the first lines, rows and records that should be documents, with file and place, and how

@@ -1,6 +1,7 @@
 //! `dedup` as a whole process: what it keeps against the slow, obvious way, and that it writes all or nothing.
 
 mod against;
+mod bad_lines;
 mod csv;
 mod outputs;
 #[cfg(feature = "parquet")]
@@ -352,42 +353,6 @@ fn headers_and_bare_lines_are_written_again() {
         dedup(&[&input, "--format", format, "-o", &out], "");
         assert_eq!(folder.read("out"), expected, "{format}");
     }
-}
-
-#[test]
-fn bad_lines_are_left_out_where_they_are_skipped() {
-    let folder = Folder::new();
-    let bad =
-        "{\"id\":1,\"text\":\"a b\",\"d\":\"today\"}\n{\"id\":\n{\"id\":2,\"text\":\"c d\"}\n";
-    let out = folder.path("out.jsonl");
-    let args = ["-f", "jsonl", "-o", &out, "--keep", "newest:d"];
-    let said = refuse(&args, bad);
-    assert!(
-        said.contains("<stdin>:1: the field \"d\" is \"today\": expected a date"),
-        "{said}"
-    );
-    assert_eq!(folder.names(), [""; 0]);
-    let skipping = [&["dedup"], &args[..], &["--skip-bad-lines"]].concat();
-    let told = crate::said(&run(BINARY, &skipping, bad));
-    assert_eq!(folder.read("out.jsonl"), "{\"id\":2,\"text\":\"c d\"}\n");
-    let [count, first, second, _] = told.lines().collect::<Vec<_>>()[..] else {
-        panic!("{told}");
-    };
-    assert_eq!(count, "skipped 2 bad lines");
-    assert!(
-        first.starts_with("  <stdin>:1: the field \"d\" is \"today\""),
-        "{told}"
-    );
-    assert!(
-        second.starts_with("  <stdin>:2: {\"id\": is no JSON object"),
-        "{told}"
-    );
-
-    let many = "{\n".repeat(1000) + bad;
-    let told = crate::said(&run(BINARY, &skipping, many));
-    assert!(told.contains("\n  <stdin>:5: "), "{told}");
-    assert!(told.contains("\n  and 997 more\n"), "{told}");
-    assert_eq!(told.lines().count(), 8, "{told}");
 }
 
 #[test]

@@ -154,6 +154,10 @@ fn an_input_without_any_text_is_refused_unless_bad_records_are_skipped() {
     let both = [images.clone(), texts];
     assert_eq!(read(&args(Format::Warc, &both)).unwrap(), 1);
     let bad = folder.write("bad.warc", bad_page("http://c"));
+    let only_bad = read(&skipping(Format::Warc, std::slice::from_ref(&bad)));
+    let message = only_bad.unwrap_err().to_string();
+    let expected = "nothing was read: skipped 1 bad record; the first: ";
+    assert!(message.starts_with(expected), "{message}");
     assert_eq!(read(&skipping(Format::Warc, &[images, bad])).unwrap(), 0);
 }
 
