@@ -189,7 +189,7 @@ impl FileDocuments {
         Some(NextItem::Failed(if skipped.is_empty() {
             InputError::NoFiles {
                 folders: named(&self.roots),
-                passed: Passed::over(&self.roots),
+                passed: Passed::over(&self.roots, drop),
             }
         } else {
             InputError::NoDocuments(skipped)
@@ -275,7 +275,7 @@ pub(crate) fn walker(roots: &[PathBuf]) -> WalkBuilder {
 
 /// Whether an entry is to be read. Below a root only regular files are, since opening a named pipe would wait for ever.
 /// A root itself is, whatever it is, since the caller chose it.
-fn is_candidate(entry: &DirEntry) -> bool {
+pub(crate) fn is_candidate(entry: &DirEntry) -> bool {
     if entry.depth() == 0 {
         return !entry.path().is_dir();
     }

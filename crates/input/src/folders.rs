@@ -8,7 +8,6 @@ use serde::Deserialize;
 
 use crate::decompress::Decompressed;
 use crate::error::InputError;
-use crate::files;
 use crate::format::Format;
 use crate::head;
 use crate::kinds::Kinds;
@@ -74,16 +73,17 @@ pub(crate) fn files_of(
 impl Chosen {
     /// Takes the files of a folder. What is in an unreadable folder below it is not known, and so an error.
     fn add_folder(&mut self, format: Format, folder: &Path) -> Result<(), InputError> {
-        let unreadable = InputError::unreadable(folder.display());
-        let paths: Result<Vec<_>, _> = files::candidates(&[folder.to_owned()]).collect();
-        for path in paths.map_err(unreadable)? {
+        let mut paths = Vec::new();
+        let passed = Passed::over(&[folder.to_owned()], |path| paths.push(path));
+        let paths: Result<Vec<_>, _> = paths.into_iter().collect();
+        for path in paths.map_err(InputError::unreadable(folder.display()))? {
             match format_of_name(&path) {
                 Some(found) if found == format => self.paths.push(path),
                 Some(found) => self.left_out.add(&found.to_string(), 1),
                 None => self.left_out.add(&extension(&path), 1),
             }
         }
-        for (what, count) in Passed::over(&[folder.to_owned()]).counts() {
+        for (what, count) in passed.counts() {
             self.left_out.add(what, count);
             self.passed_over = true;
         }

@@ -1,11 +1,14 @@
 //! What a walk through folders passes over, for messages.
 
 use std::fmt;
+use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use ignore::DirEntry;
 
-use crate::files::walker;
+use crate::files::{is_candidate, walker};
 
 /// What a walk passes over.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -17,30 +20,39 @@ pub struct Passed {
 }
 
 impl Passed {
-    /// What is passed over below these folders, without what is in a hidden folder.
-    pub(crate) fn over(roots: &[PathBuf]) -> Self {
-        let mut passed = Self::default();
-        let is_hidden = |entry: &DirEntry| entry.depth() > 0 && has_dot(entry.path());
-        let in_hidden =
-            |entry: &DirEntry| entry.depth() > 1 && entry.path().parent().is_some_and(has_dot);
+    /// Hands the files below these folders to `take`, in their order, or an error of a folder that cannot be read.
+    /// Returns what is passed over, without what is in a hidden folder.
+    pub(crate) fn over(roots: &[PathBuf], mut take: impl FnMut(io::Result<PathBuf>)) -> Self {
+        let hidden = Arc::new(AtomicU64::new(0));
+        let count = Arc::clone(&hidden);
         let mut walker = walker(roots);
-        let all = walker
-            .hidden(false)
-            .filter_entry(move |entry| !in_hidden(entry))
-            .build();
-        for entry in all.flatten() {
-            let kind = entry.file_type();
-            if is_hidden(&entry) {
-                passed.hidden += 1;
-            } else if entry.depth() == 0 || kind.is_some_and(|kind| kind.is_file()) {
-                // It is read, or left out for what it is.
-            } else if kind.is_some_and(|kind| kind.is_symlink()) {
-                passed.links += 1;
-            } else if kind.is_some_and(|kind| !kind.is_dir()) {
-                passed.others += 1;
+        walker.hidden(false).filter_entry(move |entry| {
+            let is_hidden = entry.depth() > 0 && has_dot(entry.path());
+            count.fetch_add(is_hidden.into(), Ordering::Relaxed);
+            !is_hidden
+        });
+        let mut passed = Self::default();
+        for entry in walker.build() {
+            match entry {
+                Ok(entry) if is_candidate(&entry) => take(Ok(entry.into_path())),
+                Ok(entry) => passed.count(&entry),
+                Err(error) => take(Err(io::Error::other(error))),
             }
         }
+        passed.hidden = hidden.load(Ordering::Relaxed);
         passed
+    }
+
+    /// Counts what is no file to be read.
+    fn count(&mut self, entry: &DirEntry) {
+        let Some(kind) = entry.file_type().filter(|_| entry.depth() > 0) else {
+            return;
+        };
+        if kind.is_symlink() {
+            self.links += 1;
+        } else if !kind.is_dir() {
+            self.others += 1;
+        }
     }
 
     /// What there is, with its number.
