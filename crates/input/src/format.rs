@@ -65,7 +65,8 @@ impl Format {
     }
 
     /// Whether ids are the numbers of lines, which name their file where there are several.
-    pub(crate) const fn has_line_ids(self) -> bool {
+    #[must_use]
+    pub const fn has_line_ids(self) -> bool {
         match self {
             Self::Hashes | Self::Lines => true,
             Self::Jsonl

@@ -2,7 +2,8 @@
 
 use std::borrow::Cow;
 use std::io::{self, Write};
-use std::path::PathBuf;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
 
 use super::choice::{Cause, Choice};
 use super::known::Known;
@@ -30,12 +31,11 @@ pub(super) struct Files<'a> {
 }
 
 impl Files<'_> {
-    /// The name of the file with a document.
+    /// The name of the file with a document, as it stands in a column.
     fn name(&self, document: usize) -> String {
         let file = self.ends.partition_point(|&end| end <= document);
         let path = self.paths.get(file);
-        path.map(|path| path.to_string_lossy().into_owned())
-            .unwrap_or_default()
+        path.map_or(String::new(), |path| escaped_path(path))
     }
 }
 
@@ -66,7 +66,7 @@ impl Dropped<'_> {
             if let Some(files) = &self.files {
                 let kept = kept_document.map(|kept| files.name(kept));
                 let (file, kept) = (files.name(document), kept.unwrap_or_default());
-                write!(text, "\t{}\t{}", escaped(&file), escaped(&kept))?;
+                write!(text, "\t{file}\t{kept}")?;
             }
             text.push(b'\n');
             if text.len() >= PIECE_BYTES {
@@ -76,6 +76,18 @@ impl Dropped<'_> {
         }
         output.write_all(&text)
     }
+}
+
+/// A path as it stands in a column: bytes that are not UTF-8 by their numbers.
+fn escaped_path(path: &Path) -> String {
+    let mut text = String::new();
+    for chunk in path.as_os_str().as_bytes().utf8_chunks() {
+        text += &escaped(chunk.valid());
+        for byte in chunk.invalid() {
+            text += &format!("\\x{byte:02X}");
+        }
+    }
+    text
 }
 
 /// A value as it stands in a column: with a backslash before what would end it, and before a backslash.

@@ -24,7 +24,7 @@ use std::time::{Duration, Instant};
 
 use clap::ValueEnum;
 use rayon::{ThreadPool, ThreadPoolBuilder};
-use simshard_input::{DegenerateTexts, InputOptions, Preference, Skipped};
+use simshard_input::{DegenerateTexts, Format, InputOptions, Preference, Skipped};
 use simshard_runtime::terminal::counted;
 use simshard_simhash::{Fingerprint, PairProgress, PairSearch, Recipe};
 
@@ -134,6 +134,12 @@ impl ReadDocuments {
     #[must_use]
     pub fn fingerprints(&self) -> &[Fingerprint] {
         self.read.documents.fingerprints().as_slice()
+    }
+
+    /// The format that they were in, which is that of the output.
+    #[must_use]
+    pub fn format(&self) -> Format {
+        self.read.format()
     }
 
     /// Writes what is kept beside the documents that are known, and the list of what is not.

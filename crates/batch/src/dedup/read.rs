@@ -95,6 +95,11 @@ impl Read {
         })
     }
 
+    /// The format of the input.
+    pub(super) fn format(&self) -> Format {
+        self.rewrite.format()
+    }
+
     /// Chooses, and writes what is kept.
     pub(super) fn write(
         mut self,

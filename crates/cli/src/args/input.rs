@@ -154,5 +154,45 @@ impl InputArgs {
     }
 }
 
+impl InputArgs {
+    /// The words that say how to read documents in the same way when they were written again in this format.
+    pub(crate) fn words_for(&self, format: Format) -> Vec<String> {
+        let mut words = Vec::new();
+        let mut add = |option: &str, value: &str| {
+            words.extend([option.to_owned(), value.to_owned()]);
+        };
+        add("--format", &format.to_string());
+        let fields = [
+            ("--id-field", &self.id_field),
+            ("--fingerprint-field", &self.fingerprint_field),
+            ("--features-field", &self.features_field),
+        ];
+        for (option, field) in fields {
+            if let Some(field) = field {
+                add(option, field);
+            }
+        }
+        for field in &self.text_field {
+            add("--text-field", field);
+        }
+        if let Some(id_from) = self.id_from {
+            add("--id", &name_of(&id_from));
+        }
+        if let Some(html) = self.html {
+            add("--html", &name_of(&html));
+        }
+        if self.signed {
+            words.push("--signed".to_owned());
+        }
+        words
+    }
+}
+
+/// The name of a value on the command line.
+fn name_of(value: &impl ValueEnum) -> String {
+    let value = value.to_possible_value();
+    value.map_or(String::new(), |value| value.get_name().to_owned())
+}
+
 #[cfg(test)]
 mod tests;

@@ -52,7 +52,8 @@ pub struct DedupArgs {
     ///
     /// Of equals it is the first of the input. `longest` counts the characters of the text. The
     /// fields are those of jsonl: dates as in RFC 3339 for `newest`, numbers for `highest`. Where
-    /// there is no such field, or null, the document comes last; another value is a bad line.
+    /// there is no such field, or null, the document comes last; another value is a bad line. A field
+    /// that no document has is an error.
     #[arg(
         long,
         value_name = "WHICH",
@@ -75,7 +76,7 @@ pub struct DedupArgs {
     /// Where a list of the dropped documents goes, as tsv: id, id of the kept one, distance
     ///
     /// With several input files, two more columns name the files of both. A tab, line break, NUL byte or backslash in an
-    /// id is written as \t, \n, \r, \0 or \\.
+    /// id or a path is written as \t, \n, \r, \0 or \\. A byte of a path that is not UTF-8 is written as \xFF.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Output")]
     pub dropped: Option<PathBuf>,
 }
@@ -116,8 +117,11 @@ pub fn run(args: &DedupArgs) -> anyhow::Result<()> {
         return Ok(());
     };
     let known = corpus.known(&read, args.search.distance)?;
+    let format = read.format();
     let (done, kept) = read.write(&known, SHOWN)?;
     drop(known);
     say::deduplicated(&done);
-    corpus.insert(&kept, &args.output)
+    corpus.insert(&kept, || {
+        corpus.remedy(&args.output, &args.documents, format)
+    })
 }

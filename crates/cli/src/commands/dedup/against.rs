@@ -9,9 +9,11 @@ use clap::Args;
 use futures_util::{StreamExt, stream};
 use simshard_batch::{KeptDocuments, Known, ReadDocuments};
 use simshard_client::{Batcher, Client, Documents, Fingerprint, Queries, SearchSpec};
+use simshard_input::Format;
 use simshard_runtime::terminal::counted;
 use simshard_simhash::Recipe;
 
+use crate::args::InputArgs;
 use crate::commands::pipeline::{BATCH, IN_FLIGHT};
 use crate::connection::{RouterArgs, block_on};
 use crate::exit::UsageError;
@@ -122,18 +124,46 @@ impl Corpus<'_> {
         Ok((known.collect(), batch.len()))
     }
 
-    /// The command that inserts the output.
-    fn insertion(&self, output: &Path) -> String {
-        let output = match output.as_os_str().to_str() {
-            Some("-") | None => "FILE".to_owned(),
-            Some(path) => quoted(path),
+    /// The command that inserts the output, which was read with these arguments and written in this format.
+    fn insertion(&self, output: &Path, input: &InputArgs, format: Format) -> String {
+        let output = match output.to_str() {
+            Some("-") | None => "FILE",
+            Some(path) => path,
         };
-        let (name, router) = (quoted(self.name), quoted(&self.args.router.router));
-        format!("simshard insert {output} --corpus {name} --router {router}")
+        let router = &self.args.router.router;
+        let words = [
+            "simshard", "insert", output, "--corpus", self.name, "--router", router,
+        ];
+        let words = words.map(str::to_owned).into_iter();
+        let words: Vec<String> = words.chain(input.words_for(format)).collect();
+        let words: Vec<String> = words.iter().map(|word| quoted(word)).collect();
+        words.join(" ")
     }
 
-    /// Adds what was kept, if that is asked for.
-    pub(super) fn insert(&self, kept: &KeptDocuments, output: &Path) -> anyhow::Result<()> {
+    /// What to do if the insertion of the output fails.
+    pub(super) fn remedy(&self, output: &Path, input: &InputArgs, format: Format) -> String {
+        let has_numbers = input.id_from.is_some() || format.has_line_ids();
+        let numbers = if has_numbers {
+            "; that numbers its documents as they stand there, and those that are in already keep their numbers of \
+             the input"
+        } else {
+            ""
+        };
+        format!(
+            "{} is complete, and not all of it is in corpus {}: insert it with `{}`{numbers}; do not run this command \
+             again, which would leave out what is in by now",
+            output.display(),
+            self.name,
+            self.insertion(output, input, format)
+        )
+    }
+
+    /// Adds what was kept, if that is asked for. If it fails, `remedy` says what to do.
+    pub(super) fn insert(
+        &self,
+        kept: &KeptDocuments,
+        remedy: impl FnOnce() -> String,
+    ) -> anyhow::Result<()> {
         if !self.args.insert {
             return Ok(());
         }
@@ -152,15 +182,7 @@ impl Corpus<'_> {
             bar.finish_and_clear();
             Ok(inserted)
         });
-        let inserted = inserted.with_context(|| {
-            format!(
-                "{} is complete, and not all of it is in corpus {name}: insert it with `{}` and \
-                 this command's options about formats and fields; do not run this command again, which would leave out what \
-                 is in by now",
-                output.display(),
-                self.insertion(output)
-            )
-        })?;
+        let inserted = inserted.with_context(remedy)?;
         note(format!(
             "inserted {} into corpus {name}",
             counted(inserted, "document")
@@ -198,29 +220,80 @@ fn batches(kept: &KeptDocuments) -> impl Iterator<Item = Documents> {
 mod tests {
     use super::*;
 
-    #[test]
-    fn the_command_that_inserts_the_output_names_the_file_and_the_router() {
+    /// The arguments of input among those of a command.
+    #[derive(clap::Parser)]
+    struct Arguments {
+        #[command(flatten)]
+        input: InputArgs,
+    }
+
+    const ROUTER: &str = "http://10.0.0.7:7460";
+
+    fn with_corpus<T>(run: impl FnOnce(&Corpus<'_>) -> T) -> T {
         let args = AgainstArgs {
             against: None,
             insert: true,
             router: RouterArgs {
-                router: "http://10.0.0.7:7460".to_owned(),
+                router: ROUTER.to_owned(),
                 timeout_seconds: 1,
             },
         };
-        let corpus = Corpus {
+        run(&Corpus {
             name: "articles",
             recipe: String::new(),
             args: &args,
-        };
-        for (output, word) in [
-            ("out/clean.jsonl", "out/clean.jsonl"),
-            ("it's.jsonl", "'it'\\''s.jsonl'"),
-            ("-", "FILE"),
+        })
+    }
+
+    fn input(options: &str) -> InputArgs {
+        let words = ["dedup", "in.jsonl"].into_iter();
+        <Arguments as clap::Parser>::parse_from(words.chain(options.split_whitespace())).input
+    }
+
+    #[test]
+    fn the_command_that_inserts_the_output_has_all_that_it_needs() {
+        for (output, options, format, expected) in [
+            ("out/a.jsonl", "", Format::Jsonl, "out/a.jsonl _ jsonl"),
+            ("it's", "", Format::Tsv, "'it'\\''s' _ tsv"),
+            ("-", "", Format::Warc, "FILE _ warc"),
+            (
+                "out",
+                "--text-field a.b --id-field url --text-field c --html main --skip-bad-lines",
+                Format::Jsonl,
+                "out _ jsonl --id-field url --text-field a.b --text-field c --html main",
+            ),
+            (
+                "out",
+                "--fingerprint-field f --signed --id row --skip-formats -f csv",
+                Format::Csv,
+                "out _ csv --fingerprint-field f --id row --signed",
+            ),
+            (
+                "out",
+                "--features-field $f",
+                Format::Jsonl,
+                "out _ jsonl --features-field '$f'",
+            ),
         ] {
-            let expected =
-                format!("simshard insert {word} --corpus articles --router http://10.0.0.7:7460");
-            assert_eq!(corpus.insertion(Path::new(output)), expected);
+            let corpus = format!("--corpus articles --router {ROUTER} --format");
+            let expected = format!("simshard insert {}", expected.replace('_', &corpus));
+            let command =
+                |corpus: &Corpus<'_>| corpus.insertion(Path::new(output), &input(options), format);
+            assert_eq!(with_corpus(command), expected);
+        }
+    }
+
+    #[test]
+    fn what_to_do_after_a_failure_warns_of_numbers() {
+        for (format, has_numbers) in [(Format::Tsv, false), (Format::Lines, true)] {
+            let remedy = |corpus: &Corpus<'_>| corpus.remedy(Path::new("out"), &input(""), format);
+            let remedy = with_corpus(remedy);
+            let expected = "out is complete, and not all of it is in corpus articles: insert it with \
+                            `simshard insert out --corpus articles ";
+            assert!(remedy.starts_with(expected), "{remedy}");
+            assert_eq!(remedy.contains("keep their numbers"), has_numbers);
+            let end = "do not run this command again, which would leave out what is in by now";
+            assert!(remedy.ends_with(end), "{remedy}");
         }
     }
 }

@@ -1,6 +1,8 @@
 //! Where `dedup` writes: files and folders, and the list of what was dropped.
 
+use std::ffi::OsStr;
 use std::fs;
+use std::os::unix::ffi::OsStrExt;
 use std::process::Command;
 
 use simshard_testkit::run;
@@ -101,6 +103,31 @@ fn the_list_names_the_files_where_there_are_several() {
     dedup(&[&none, &one, &two, "-o", &out, "--dropped", &dropped], "");
     let row = format!("1\t1\t0\t{two}\t{one}\n");
     let expected = format!("id\tkept\tdistance\tfile\tkept_file\n{row}{row}");
+    assert_eq!(folder.read("dropped.tsv"), expected);
+}
+
+/// Two paths that are shown alike stay apart, and each can be told from what the list says.
+#[test]
+fn the_list_escapes_paths_without_loss() {
+    let folder = Folder::new();
+    let line = "{\"id\":1,\"text\":\"one two three\"}\n";
+    let names: [&[u8]; 3] = [b"a\xFFb.jsonl", b"a\xFEb.jsonl", b"a\\xFFb\xC3\xA9.jsonl"];
+    let paths = names.map(|name| folder.0.path().join(OsStr::from_bytes(name)));
+    paths.iter().for_each(|path| fs::write(path, line).unwrap());
+    let (out, dropped) = (folder.path("out"), folder.path("dropped.tsv"));
+    let output = Command::new(BINARY)
+        .arg("dedup")
+        .args(&paths)
+        .args(["-o", &out, "--dropped", &dropped])
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", log(&output));
+    let root = folder.0.path().display();
+    let kept = format!("{root}/a\\xFFb.jsonl");
+    let expected = format!(
+        "id\tkept\tdistance\tfile\tkept_file\n1\t1\t0\t{root}/a\\xFEb.jsonl\t{kept}\n\
+         1\t1\t0\t{root}/a\\\\xFFbé.jsonl\t{kept}\n"
+    );
     assert_eq!(folder.read("dropped.tsv"), expected);
 }
 
