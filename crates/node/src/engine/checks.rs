@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use simshard_cluster::CorpusUid;
-use simshard_topology::{MapDigest, ShardSet};
+use simshard_topology::{MapDigest, ShardId, ShardSet};
 use tokio::time::timeout;
 
 use super::Engine;
@@ -78,6 +78,22 @@ impl Engine {
             Ok(())
         } else {
             Err(NodeError::Cold(cold))
+        }
+    }
+
+    /// What is read of the tables of a shard, if they held what is stored all the time (HC1).
+    pub(super) fn while_built<T>(
+        &self,
+        shard: ShardId,
+        read: impl FnOnce() -> T,
+    ) -> Result<T, NodeError> {
+        let thrown = self.heat.thrown(shard);
+        self.check_tables(ShardSet::from_iter([shard]))?;
+        let read = read();
+        if self.heat.thrown(shard) == thrown {
+            Ok(read)
+        } else {
+            Err(NodeError::Cold(ShardSet::from_iter([shard])))
         }
     }
 

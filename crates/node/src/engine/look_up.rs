@@ -89,11 +89,14 @@ impl LookUp {
         if !self.shards.contains(home) {
             return Ok(None);
         }
-        let Some(shard) = corpus.read(home)? else {
-            return Ok(None);
-        };
-        let bare = shard.is_bare().then(|| shard.contains(fingerprint));
-        drop(shard);
+        // A shard whose tables were thrown away would seem to have no documents.
+        let bare = engine.while_built(home, || {
+            let shard = corpus.read(home)?;
+            Ok::<_, NodeError>(match shard {
+                Some(shard) => shard.is_bare().then(|| shard.contains(fingerprint)),
+                None => Some(false),
+            })
+        })??;
         let ids = match bare {
             Some(true) => vec![Box::default()],
             Some(false) => Vec::new(),

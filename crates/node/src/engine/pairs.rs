@@ -90,13 +90,9 @@ impl Engine {
             let Some(shard) = corpus.shard(id)? else {
                 continue;
             };
-            let thrown = self.heat.thrown(id);
-            self.check_tables(ShardSet::from_iter([id]))?;
-            if join_shard(shard, leads, query, outbox).is_break() {
+            let joined = self.while_built(id, || join_shard(shard, leads, query, outbox))?;
+            if joined.is_break() {
                 break;
-            }
-            if self.heat.thrown(id) != thrown {
-                return Err(NodeError::Cold(ShardSet::from_iter([id])));
             }
         }
         self.check_not_begun_anew(&query.target)

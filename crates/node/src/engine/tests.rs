@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use futures_util::TryStreamExt;
 use simshard_cluster::random_corpus_uid;
 use simshard_simhash::Tables;
 use simshard_storage::{Change, ChangeKind, Documents, Holding, Options};
@@ -282,6 +283,26 @@ async fn a_cold_shard_takes_changes_and_refuses_searches_until_its_tables_are_ma
     let outcome = scene.change(&epochs(&[3]), ChangeKind::Remove, 7).await;
     assert_eq!(outcome.changed, [0]);
     assert_eq!(scene.found(&epochs(&[3])).await.unwrap(), 0);
+}
+
+/// HC1: a shard that gets cold under a stream fails it, and is not empty instead.
+#[tokio::test]
+async fn a_look_up_in_a_shard_that_got_cold_meanwhile_fails() {
+    let scene = Scene::new().await;
+    scene.insert(&epochs(&[1]), 5).await;
+    let look_up = async || {
+        let home = ShardId((DOCUMENT.0 >> 56) as u8);
+        let shards = ShardSet::from_iter([home]);
+        let target = scene.target(&epochs(&[1]));
+        let documents = scene.engine.look_up(target, shards, vec![DOCUMENT]);
+        documents.await.unwrap()
+    };
+    let found: Vec<Documents> = look_up().await.try_collect().await.unwrap();
+    assert_eq!(found[0].fingerprints, [DOCUMENT]);
+    let begun = look_up().await;
+    scene.heat(2, false).await;
+    let refused = begun.try_collect::<Vec<_>>().await.unwrap_err();
+    assert!(matches!(refused, NodeError::Cold(_)), "{refused}");
 }
 
 /// HC3.
