@@ -16,7 +16,8 @@ use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 use tokio_stream::wrappers::ReceiverStream;
 use tokio_stream::{Stream, StreamExt};
-use tonic::transport::Endpoint;
+use tokio_util::sync::CancellationToken;
+use tonic::transport::{Channel, Endpoint};
 use tonic::{Status, Streaming};
 
 use crate::engine::Engine;
@@ -29,7 +30,8 @@ pub(super) struct Source {
     pub(super) address: String,
 }
 
-/// A source that has sent nothing for this long, though it was asked, is left.
+/// A source that has sent nothing for this long, though it was asked, is left. So is one that has waited as long for the
+/// own disk: what it keeps for the copy, it lacks for others.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Requests and parts of a copy that wait for the other side, each.
@@ -44,18 +46,26 @@ pub(super) struct CopyOutcome {
     pub(super) bytes: usize,
 }
 
-/// Copies a shard, for a store that an epoch added as a learner, on top of what it had before.
+type Parts = Streaming<pb::CopyShardResponse>;
+
+/// A copy that a source has begun to send.
+struct Begun {
+    pin: Pin,
+    corpora: Vec<CorpusUid>,
+    parts: Parts,
+    asking: mpsc::Sender<pb::CopyShardRequest>,
+}
+
+/// Copies a shard, for a store that an epoch added as a learner, on top of what it had before. Once it is not wanted any
+/// more, it lets go of the source, and ends.
 pub(super) async fn copy(
     engine: &Engine,
     source: &Source,
     base: CopyBase,
     shard: ShardId,
     added: Epoch,
+    unwanted: &CancellationToken,
 ) -> Result<CopyOutcome, Status> {
-    let endpoint = Endpoint::from_shared(source.address.clone());
-    let endpoint = endpoint.map_err(|error| Status::invalid_argument(error.to_string()))?;
-    let channel = endpoint::limited(endpoint).connect_lazy();
-    let (asking, asked) = mpsc::channel(WAITING_MESSAGES);
     let request = pb::CopyShardRequest {
         store: source.store.0.to_vec(),
         shard: shard.0.into(),
@@ -64,29 +74,11 @@ pub(super) async fn copy(
         compared_version: base.until().0,
         ranges: Vec::new(),
     };
-    // There is room.
-    let _ = asking.send(request).await;
-    let mut client = ShardServiceClient::new(channel);
-    let parts = client.copy_shard(ReceiverStream::new(asked)).await?;
-    let mut parts = parts.into_inner();
-    let first = parts.message().await?.and_then(|first| first.source);
-    let first = first.ok_or_else(|| nonsense("it does not begin with its source"))?;
-    let mut corpora = Vec::new();
-    for corpus in &first.corpora {
-        let uid: CorpusUid = corpus.corpus_uid.parse().map_err(|_| nonsense("a uid"))?;
-        let layout = Layout::new(corpus.blocks, corpus.distance);
-        let layout = layout.map_err(|_| nonsense("the layout of a corpus"))?;
-        engine.make_copied(uid, layout).await?;
-        corpora.push(uid);
-    }
-    let pin = Pin {
-        source: source.store,
-        at: Epoch {
-            generation: first.epoch_generation,
-            number: first.epoch_number,
-        },
-    };
-    let (copy, bytes) = write(engine, base, corpora, parts, asking, shard).await?;
+    let begun = unwanted.run_until_cancelled(begin(engine, source, request));
+    let not_wanted = || Err(Status::cancelled("the copy is not wanted any more"));
+    let begun = begun.await.unwrap_or_else(not_wanted)?;
+    let pin = begun.pin;
+    let (copy, bytes) = write(engine, base, begun, shard, unwanted).await?;
     let is_taken = engine.end_copy(pin, copy.clone()).await;
     // After any other failure the log may name its segments.
     if matches!(is_taken, Ok(false) | Err(NodeError::Refused(_))) {
@@ -96,15 +88,81 @@ pub(super) async fn copy(
     Ok(CopyOutcome { is_taken, bytes })
 }
 
+/// Asks a source, and makes the corpora that it holds.
+async fn begin(
+    engine: &Engine,
+    source: &Source,
+    request: pb::CopyShardRequest,
+) -> Result<Begun, Status> {
+    let endpoint = Endpoint::from_shared(source.address.clone());
+    let endpoint = endpoint.map_err(|error| Status::invalid_argument(error.to_string()))?;
+    let channel = endpoint::limited(endpoint).connect_lazy();
+    let (asking, asked) = mpsc::channel(WAITING_MESSAGES);
+    // There is room.
+    let _ = asking.send(request).await;
+    let (first, parts) = open(channel, asked).await?;
+    let mut corpora = Vec::new();
+    for corpus in &first.corpora {
+        let uid: CorpusUid = corpus.corpus_uid.parse().map_err(|_| nonsense("a uid"))?;
+        let layout = Layout::new(corpus.blocks, corpus.distance);
+        let layout = layout.map_err(|_| nonsense("the layout of a corpus"))?;
+        let made = async { Ok(engine.make_copied(uid, layout).await?) };
+        in_time(made, "the own disk does not answer").await?;
+        corpora.push(uid);
+    }
+    let pin = Pin {
+        source: source.store,
+        at: Epoch {
+            generation: first.epoch_generation,
+            number: first.epoch_number,
+        },
+    };
+    Ok(Begun {
+        pin,
+        corpora,
+        parts,
+        asking,
+    })
+}
+
+/// Waits until a source begins: it may have others to send to before.
+async fn open(
+    channel: Channel,
+    asked: mpsc::Receiver<pb::CopyShardRequest>,
+) -> Result<(pb::CopySource, Parts), Status> {
+    let mut client = ShardServiceClient::new(channel);
+    let opening = async {
+        let parts = client.copy_shard(ReceiverStream::new(asked)).await?;
+        let mut parts = parts.into_inner();
+        let first = parts.message().await?.and_then(|first| first.source);
+        let first = first.ok_or_else(|| nonsense("it does not begin with its source"))?;
+        Ok((first, parts))
+    };
+    in_time(opening, "the source does not begin").await
+}
+
+async fn in_time<T>(
+    waiting: impl Future<Output = Result<T, Status>>,
+    late: &str,
+) -> Result<T, Status> {
+    let late = |_elapsed| Err(Status::deadline_exceeded(late));
+    timeout(IDLE_TIMEOUT, waiting).await.unwrap_or_else(late)
+}
+
 /// Writes what comes, on a thread that may wait for it.
 async fn write(
     engine: &Engine,
     base: CopyBase,
-    corpora: Vec<CorpusUid>,
-    parts: Streaming<pb::CopyShardResponse>,
-    asking: mpsc::Sender<pb::CopyShardRequest>,
+    begun: Begun,
     shard: ShardId,
+    unwanted: &CancellationToken,
 ) -> Result<(ShardCopy, usize), Status> {
+    let Begun {
+        corpora,
+        parts,
+        asking,
+        ..
+    } = begun;
     let (sender, coming) = mpsc::channel(WAITING_MESSAGES);
     let store = Arc::clone(engine.store());
     let written = spawn_blocking(move || {
@@ -118,7 +176,9 @@ async fn write(
         }
         Ok((written?, received.bytes))
     });
-    let ((), written) = tokio::join!(forward(parts, sender), written);
+    let forwarded = unwanted.run_until_cancelled(forward(parts, sender));
+    // What is cut off by that is not taken for whole.
+    let (_, written) = tokio::join!(forwarded, written);
     written.unwrap_or_else(|_| Err(Status::cancelled("the node stops")))
 }
 
@@ -128,14 +188,13 @@ async fn forward(
     sender: mpsc::Sender<Result<pb::CopyShardResponse, Status>>,
 ) {
     loop {
-        let part = match timeout(IDLE_TIMEOUT, parts.next()).await {
-            Ok(None) => return,
-            Ok(Some(part)) => part,
-            Err(_elapsed) => Err(Status::deadline_exceeded("the source sends nothing")),
-        };
+        let part = async { parts.next().await.transpose() };
+        let part = in_time(part, "the source sends nothing").await;
+        let Some(part) = part.transpose() else { return };
         let is_last = part.is_err();
-        // Whatever writes has failed, if it reads no more.
-        if sender.send(part).await.is_err() || is_last {
+        // What writes has failed, if it reads no more. Or it waits for the disk.
+        let given = timeout(IDLE_TIMEOUT, sender.send(part)).await;
+        if !matches!(given, Ok(Ok(()))) || is_last {
             return;
         }
     }
@@ -251,6 +310,9 @@ fn failed(error: impl std::error::Error) -> Status {
 
 #[cfg(test)]
 mod tests {
+    use std::iter::repeat_with;
+    use std::net::TcpListener;
+
     use super::*;
 
     /// Whether there are parts up to the end of a copy, for these messages of a stream.
@@ -298,5 +360,32 @@ mod tests {
         assert_eq!(status.message(), "the source sends nothing");
         drop(coming);
         forwarded.await.unwrap();
+    }
+
+    /// As if it had others to send to.
+    #[tokio::test(start_paused = true)]
+    async fn a_source_that_does_not_begin_is_left() {
+        // It takes connections, and nothing answers.
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = format!("http://{}", listener.local_addr().unwrap());
+        let channel = Endpoint::from_shared(address).unwrap().connect_lazy();
+        let (_asking, asked) = mpsc::channel(1);
+        let opened = timeout(2 * IDLE_TIMEOUT, open(channel, asked)).await;
+        let status = opened.unwrap().map(drop).unwrap_err();
+        assert_eq!(status.message(), "the source does not begin");
+    }
+
+    /// Its disk does not answer, say.
+    #[tokio::test(start_paused = true)]
+    async fn a_writer_that_reads_nothing_keeps_no_source_waiting() {
+        let (sender, mut coming) = mpsc::channel(WAITING_MESSAGES);
+        let parts = repeat_with(|| Ok(pb::CopyShardResponse::default()));
+        let forwarded = forward(tokio_stream::iter(parts), sender);
+        timeout(2 * IDLE_TIMEOUT, forwarded).await.unwrap();
+        for _ in 0..WAITING_MESSAGES {
+            coming.recv().await.unwrap().unwrap();
+        }
+        // It is cut short.
+        assert!(coming.recv().await.is_none());
     }
 }

@@ -11,6 +11,7 @@ use simshard_topology::replication::{Epoch, Role, ShardRecord, StoreId};
 use tokio::sync::watch;
 use tokio::task::{Id, JoinSet};
 use tokio::time::{Instant, MissedTickBehavior, interval};
+use tokio_util::sync::CancellationToken;
 use tonic::Status;
 use tracing::{debug, info, warn};
 
@@ -52,23 +53,21 @@ pub(super) async fn run(
         let layout = Arc::clone(&followed.borrow());
         let now = Instant::now();
         let live = peers.others.lock().live(now);
-        let wanted = wanted(engine);
-        copies.go_on_with(&wanted.iter().map(|(shard, ..)| *shard).collect());
-        for (shard, record, added) in wanted {
-            if !copies.may_begin(shard, now) {
+        let roles = engine.roles();
+        copies.go_on_with(&roles);
+        for (shard, record, added) in wanted(&roles) {
+            let mut sources = sources(&layout, shard, record, &live);
+            if sources.is_empty() || !copies.may_begin(shard, now) {
                 continue;
             }
-            let mut sources = sources(&layout, shard, &record, &live);
             // What was set aside in memory is written first.
-            let base = engine.store().copy_base(shard, added);
-            if let (false, Ok(Some(base))) = (sources.is_empty(), base) {
+            if let Ok(Some(base)) = engine.store().copy_base(shard, added) {
                 let source = sources.swap_remove(copies.failures(shard) % sources.len());
                 let engine = Arc::clone(engine);
-                let copied = async move {
-                    let copied = copy(&engine, &source, base, shard, added).await;
+                copies.begin(shard, added, async move |unwanted| {
+                    let copied = copy(&engine, &source, base, shard, added, &unwanted).await;
                     copied.map_err(|error| Failed { source, error })
-                };
-                copies.begin(shard, copied);
+                });
             }
         }
     }
@@ -85,11 +84,34 @@ struct Failed {
 #[derive(Default)]
 struct Copies {
     in_flight: JoinSet<Result<CopyOutcome, Failed>>,
-    /// The shard of each.
-    shards: BTreeMap<Id, ShardId>,
+    /// What each is for.
+    aims: BTreeMap<Id, Aim>,
     /// Of shards whose last copy failed.
     streaks: BTreeMap<ShardId, FailureStreak>,
 }
+
+/// What a copy is for.
+struct Aim {
+    shard: ShardId,
+    /// The epoch that added the node.
+    added: Epoch,
+    unwanted: CancellationToken,
+}
+
+impl Aim {
+    /// Whether the node has no use for the copy by its roles. One that the shard has taken ends by itself.
+    fn is_unwanted(&self, roles: &[ShardRole]) -> bool {
+        let mut roles = roles.iter();
+        match roles.find(|(shard, ..)| *shard == self.shard) {
+            Some((_, _, Role::Copying { added } | Role::Copied { added })) => *added != self.added,
+            Some((_, _, Role::InSync)) => false,
+            Some((_, _, Role::None)) | None => true,
+        }
+    }
+}
+
+/// What the node does for a shard, by a record.
+type ShardRole = (ShardId, Arc<ShardRecord>, Role);
 
 /// Failures in a row.
 #[derive(Clone, Copy)]
@@ -112,13 +134,17 @@ impl FailureStreak {
 }
 
 impl Copies {
-    /// Forgets what is known of other shards.
-    fn go_on_with(&mut self, wanted: &BTreeSet<ShardId>) {
+    /// Has the copies end that the node has no use for by its roles, and forgets what is known of these shards.
+    fn go_on_with(&mut self, roles: &[ShardRole]) {
+        let wanted: BTreeSet<ShardId> = wanted(roles).map(|(shard, ..)| shard).collect();
         self.streaks.retain(|shard, _| wanted.contains(shard));
+        for aim in self.aims.values().filter(|aim| aim.is_unwanted(roles)) {
+            aim.unwanted.cancel();
+        }
     }
 
     fn may_begin(&self, shard: ShardId, now: Instant) -> bool {
-        let is_in_flight = self.shards.values().any(|one| *one == shard);
+        let is_in_flight = self.aims.values().any(|aim| aim.shard == shard);
         let is_due = self.streaks.get(&shard).is_none_or(|row| row.next <= now);
         is_due && !is_in_flight && self.in_flight.len() < AT_ONCE
     }
@@ -130,13 +156,23 @@ impl Copies {
             .map_or(0, |row| row.failures as usize)
     }
 
-    fn begin(
+    /// Begins a copy, which is told once it is not wanted any more.
+    fn begin<Copy>(
         &mut self,
         shard: ShardId,
-        copy: impl Future<Output = Result<CopyOutcome, Failed>> + Send + 'static,
-    ) {
-        let id = self.in_flight.spawn(copy).id();
-        self.shards.insert(id, shard);
+        added: Epoch,
+        copy: impl FnOnce(CancellationToken) -> Copy,
+    ) where
+        Copy: Future<Output = Result<CopyOutcome, Failed>> + Send + 'static,
+    {
+        let unwanted = CancellationToken::new();
+        let id = self.in_flight.spawn(copy(unwanted.clone())).id();
+        let aim = Aim {
+            shard,
+            added,
+            unwanted,
+        };
+        self.aims.insert(id, aim);
     }
 
     /// What comes of the next copy that ends: `None` of one that failed. Nothing if none is in flight.
@@ -146,14 +182,15 @@ impl Copies {
             // If it panicked, the process says so.
             Err(ended) => (ended.id(), Err(None)),
         };
-        let shard = self.shards.remove(&id)?;
+        let aim = self.aims.remove(&id)?;
         Some(match outcome {
             Ok(copied) => {
-                self.streaks.remove(&shard);
+                self.streaks.remove(&aim.shard);
                 Some(copied)
             }
+            Err(_) if aim.unwanted.is_cancelled() => None,
             Err(failed) => {
-                self.note_failure(shard, failed.as_ref());
+                self.note_failure(aim.shard, failed.as_ref());
                 None
             }
         })
@@ -176,13 +213,11 @@ impl Copies {
 }
 
 /// The shards that are to be copied, and the epoch that added the node.
-fn wanted(engine: &Engine) -> Vec<(ShardId, Arc<ShardRecord>, Epoch)> {
-    let roles = engine.roles().into_iter();
-    let copying = roles.filter_map(|(shard, record, role)| match role {
-        Role::Copying { added } => Some((shard, record, added)),
+fn wanted(roles: &[ShardRole]) -> impl Iterator<Item = (ShardId, &ShardRecord, Epoch)> {
+    roles.iter().filter_map(|(shard, record, role)| match role {
+        Role::Copying { added } => Some((*shard, &**record, *added)),
         Role::None | Role::Copied { .. } | Role::InSync => None,
-    });
-    copying.collect()
+    })
 }
 
 /// The stores in sync that have answered lately.
@@ -221,6 +256,9 @@ impl CopyTotals {
 
 #[cfg(test)]
 mod tests {
+    use futures_util::FutureExt;
+    use tokio::time::timeout;
+
     use super::*;
 
     const SHARD: ShardId = ShardId(7);
@@ -254,14 +292,14 @@ mod tests {
     async fn failures_count_until_a_copy_is_made() {
         let mut copies = Copies::default();
         for failures in 1..=3 {
-            copies.begin(SHARD, async { Err(failed()) });
+            copies.begin(SHARD, Epoch::FIRST, async |_| Err(failed()));
             assert!(copies.next().await.unwrap().is_none());
             assert_eq!(copies.failures(SHARD), failures);
             assert!(!copies.may_begin(SHARD, Instant::now()));
             assert!(copies.may_begin(SHARD, Instant::now() + LONGEST_PAUSE));
         }
         assert!(copies.may_begin(ShardId(8), Instant::now()));
-        copies.begin(SHARD, async {
+        copies.begin(SHARD, Epoch::FIRST, async |_| {
             Ok(CopyOutcome {
                 is_taken: true,
                 bytes: 5,
@@ -275,10 +313,46 @@ mod tests {
     #[tokio::test]
     async fn a_shard_whose_copy_panicked_is_copied_again() {
         let mut copies = Copies::default();
-        copies.begin(SHARD, async { panic!("it is a test") });
+        copies.begin(SHARD, Epoch::FIRST, async |_| panic!("it is a test"));
         assert!(!copies.may_begin(SHARD, Instant::now() + LONGEST_PAUSE));
         assert!(copies.next().await.unwrap().is_none());
         assert!(copies.may_begin(SHARD, Instant::now() + LONGEST_PAUSE));
         assert_eq!(copies.failures(SHARD), 1);
+    }
+
+    /// It would keep its source from others, and the shard from its next copy.
+    #[tokio::test(start_paused = true)]
+    async fn a_copy_that_is_not_wanted_any_more_ends() {
+        let record = Arc::new(ShardRecord::first(0, &[StoreId([1; 16])], 7));
+        let added = Epoch::FIRST.next();
+        let roles = |role| vec![(SHARD, Arc::clone(&record), role)];
+        let mut copies = Copies::default();
+        copies.begin(SHARD, added, async |unwanted| {
+            unwanted.cancelled().await;
+            Err(failed())
+        });
+        let same = [
+            Role::Copying { added },
+            Role::Copied { added },
+            Role::InSync,
+        ];
+        for role in same {
+            copies.go_on_with(&roles(role));
+            assert!(copies.next().now_or_never().is_none(), "{role:?}");
+        }
+        let again = Role::Copying {
+            added: added.next(),
+        };
+        for role in [again, Role::None] {
+            copies.go_on_with(&roles(role));
+            let ended = timeout(LONGEST_PAUSE, copies.next()).await;
+            assert!(ended.unwrap().unwrap().is_none());
+            // That is no failure.
+            assert!(copies.may_begin(SHARD, Instant::now()));
+            copies.begin(SHARD, added, async |unwanted| {
+                unwanted.cancelled().await;
+                Err(failed())
+            });
+        }
     }
 }
