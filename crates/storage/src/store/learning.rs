@@ -7,6 +7,7 @@ use simshard_simhash::Fingerprint;
 use simshard_topology::replication::Epoch;
 use simshard_topology::{CorpusUid, ShardId, Version};
 
+use super::scrub::LOCK_TIMEOUT;
 use super::{Disk, Store};
 use crate::delta::{
     CompareError, Comparison, CopyRange, Differing, Digest, RangeElements, is_outdone,
@@ -279,7 +280,7 @@ impl Disk {
 
 impl Store {
     /// What this store, a learner of a shard that was added at an epoch, had of it before. `None` while something of that
-    /// is not written yet: try again later.
+    /// is not written yet, or the shard is being changed for long: try again later.
     ///
     /// # Errors
     /// If the shard is not in the store.
@@ -288,7 +289,10 @@ impl Store {
         shard: ShardId,
         added: Epoch,
     ) -> Result<Option<CopyBase>, ReadError> {
-        let aside = &self.read(shard)?.aside;
+        let Some(held) = self.shard(shard)?.try_read_for(LOCK_TIMEOUT) else {
+            return Ok(None);
+        };
+        let aside = &held.aside;
         let is_written = aside.memtable.is_empty();
         Ok(is_written.then(|| CopyBase {
             store: Arc::clone(self),

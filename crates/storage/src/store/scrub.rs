@@ -23,7 +23,7 @@ const FIRST_ROUND_AFTER: Duration = Duration::from_secs(10 * 60);
 const PAUSE_BETWEEN_ROUNDS: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// A shard that is changed for longer may wait for a disk that hangs.
-const LOCK_TIMEOUT: Duration = Duration::from_millis(1);
+pub(super) const LOCK_TIMEOUT: Duration = Duration::from_millis(1);
 
 impl Store {
     /// Reads all segments, round after round, until the store is closed.

@@ -333,6 +333,18 @@ fn a_learner_that_copied_what_differs_equals_one_that_copied_all() {
     assert!(kept > 10 && rewritten > 10, "{kept} {rewritten}");
 }
 
+/// The task that asks for it has others to look after.
+#[test]
+fn what_was_set_aside_is_not_waited_for_while_its_shard_is_changed() {
+    let scene = Scene::new(4);
+    let record = added(scene.names[0], 2, &scene.names[1..]);
+    install(scene.learner(), &record);
+    drop(base(scene.learner(), SHARD, record.epoch));
+    let store = &scene.learner().store;
+    let _changing = store.shard(SHARD).unwrap().write();
+    assert!(store.copy_base(SHARD, record.epoch).unwrap().is_none());
+}
+
 /// What is damaged is not used, and the copy is whole.
 #[test]
 fn what_was_set_aside_and_is_damaged_is_forgotten() {
