@@ -63,6 +63,11 @@ impl Aside {
 }
 
 impl Shard {
+    pub(crate) fn is_empty(&self) -> bool {
+        let is_written = self.memtable.is_empty() && self.frozen.is_empty();
+        is_written && self.segments.is_empty() && self.aside.is_empty()
+    }
+
     /// Begins anew. Of what the shard had, what was set aside before stays so. If that was nothing, the rest is.
     pub(crate) fn begin_anew(&mut self) {
         let before = mem::take(self);

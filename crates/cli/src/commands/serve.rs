@@ -150,7 +150,7 @@ pub struct NodeArgs {
     #[arg(long, value_name = "SECONDS", env = "SIMSHARD_PUBLISH_SECONDS")]
     pub publish_seconds: Option<u32>,
     /// How long a shard may lack a replica before this node takes it though it never held it, if it registers itself, in
-    /// seconds [default: 600]
+    /// seconds. For as long, it keeps what it has of a shard that others took over [default: 600]
     #[arg(long, value_name = "SECONDS", env = "SIMSHARD_REPLACE_SECONDS")]
     pub replace_seconds: Option<u32>,
     /// Start a node that registers itself even if its directory is older than what it acknowledged: searches miss what

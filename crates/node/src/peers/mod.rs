@@ -4,6 +4,7 @@
 //! | module | job |
 //! |---|---|
 //! | `copying` | copying the shards that this node is a learner of |
+//! | `former` | deleting what this node has of shards that it lost |
 //! | `health` | which stores are dead, as far as is known |
 //! | `learning` | which shards are copied, and when |
 //! | `leavings` | which shards a store has left lately |
@@ -15,6 +16,7 @@
 //! | `steps` | taking the dead ones out of the records of shards, and this node back in |
 
 mod copying;
+mod former;
 mod health;
 mod learning;
 mod leavings;
@@ -45,7 +47,7 @@ use health::{Others, Sign};
 /// When a node takes a shard that it never held, and that lacks a replica.
 #[derive(Debug, Clone, Copy)]
 pub struct Takeover {
-    /// How long the shard must have lacked one.
+    /// How long the shard must have lacked one. As long after, the node that lost it deletes what it had of it.
     pub after: Duration,
     /// Whether it takes them at once until each shard has all its replicas, as its node lost the store that it had.
     pub at_once: bool,
@@ -167,6 +169,7 @@ impl Peers {
             pings::run(self, engine, followed.clone()),
             learning::run(self, engine, followed.clone()),
             readiness::run(self, engine, followed.clone()),
+            former::run(self, engine, followed.clone()),
             news::run(self, engine, followed.clone()),
             steps::run(self, keys, engine, followed),
         );

@@ -4,7 +4,8 @@
 //! - CY2: a shard that begins anew has nothing of before, in memory and after a restart. Whatever was being written of
 //!   it does not come back.
 //! - CY3: a copy is part of the shard once the log says so, whole, and is no part of it otherwise.
-//! - CY4: a segment that was set aside stays as it is until the shard has a copy, or it was found damaged.
+//! - CY4: a segment that was set aside stays as it is until the shard has a copy, or it was found damaged. It goes too if
+//!   the store holds the shard no more (CY5).
 
 use std::collections::BTreeMap;
 use std::mem;
@@ -80,7 +81,7 @@ impl Store {
 
 impl Disk {
     /// Has the next manifest set aside these segments of a shard, and leave out all others.
-    fn set_aside(&self, shard: ShardId, aside: &[Arc<Segment>]) {
+    pub(super) fn set_aside(&self, shard: ShardId, aside: &[Arc<Segment>]) {
         let mut manifest = self.manifest.lock();
         let mut left = self.left.lock();
         let is_aside = |id: &SegmentId| aside.iter().any(|segment| segment.id() == *id);
@@ -99,7 +100,7 @@ impl Disk {
     }
 
     /// Has the next manifest name these segments of a shard, and nothing that was set aside.
-    fn leave_aside(&self, shard: ShardId, copy: &[(SegmentId, SegmentMeta)]) {
+    pub(super) fn leave_aside(&self, shard: ShardId, copy: &[(SegmentId, SegmentMeta)]) {
         let mut manifest = self.manifest.lock();
         manifest.segments.extend(copy.iter().copied());
         let is_named = |id: &SegmentId| copy.iter().any(|(named, _)| named == id);

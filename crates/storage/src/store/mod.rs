@@ -27,6 +27,7 @@ mod create;
 mod error;
 mod failure;
 mod flush;
+mod former;
 mod incarnations;
 mod learning;
 mod lock;

@@ -17,6 +17,7 @@ use super::{Fixture, insert, owned, random_change, remove, small};
 use crate::delta::Compared;
 use crate::element::{Element, Operation, ShardCopy, State};
 use crate::merge::{Cursor, Merge};
+use crate::segment::SegmentId;
 use crate::store::{CopyBase, Holding, Pinned, SEGMENTS, Store};
 use crate::tests::is_long;
 
@@ -229,6 +230,7 @@ impl Scene {
         }
         self.change_one(false);
         install(self.learner(), &out);
+        self.delete_some();
         if self.random.bool() {
             self.restart(&out);
         }
@@ -239,6 +241,17 @@ impl Scene {
             self.copy(shard, &back);
             let role = self.learner().store.role(shard);
             assert_eq!(role, Some(Role::Copied { added }));
+        }
+    }
+
+    /// The learner deletes what it has of some shards. A restart may bring it back.
+    fn delete_some(&mut self) {
+        for shard in owned().iter() {
+            if self.random.u8(..8) == 0 {
+                let store = &self.learner.as_ref().unwrap().store;
+                store.delete_former(shard);
+                assert!(store.read(shard).unwrap().is_empty());
+            }
         }
     }
 
@@ -294,7 +307,7 @@ impl Scene {
     }
 }
 
-/// CY1, CY2, CY3, CY4, DC1.
+/// CY1, CY2, CY3, CY4, CY5, DC1.
 #[test]
 fn a_learner_that_copied_what_differs_equals_one_that_copied_all() {
     let (mut kept, mut rewritten) = (0, 0);
@@ -331,6 +344,47 @@ fn a_learner_that_copied_what_differs_equals_one_that_copied_all() {
     }
     println!("{kept} copies kept what was set aside, {rewritten} did not");
     assert!(kept > 10 && rewritten > 10, "{kept} {rewritten}");
+}
+
+/// CY5.
+#[test]
+fn what_a_store_has_of_a_shard_that_it_lost_can_be_deleted() {
+    let mut scene = Scene::new(3);
+    scene.change_both();
+    scene.learner().flush();
+    scene.change_both();
+    let back = added(scene.names[0], 2, &scene.names[1..]);
+    let out = alone(scene.names[0], 3);
+    let learner = scene.learner();
+    let delete = |fixture: &Fixture| fixture.store.delete_former(SHARD);
+    assert!(!delete(learner), "it is in sync");
+    install(learner, &back);
+    assert!(!delete(learner), "it is a learner");
+    let folder = scene.paths[1].path().join(SEGMENTS);
+    let files = || {
+        let files = std::fs::read_dir(&folder).unwrap();
+        let ids = files.map(|file| file.unwrap().file_name().into_string().unwrap());
+        let ids: Vec<SegmentId> = ids.map(|name| name.parse().unwrap()).collect();
+        ids.into_iter()
+            .partition::<Vec<_>, _>(|id| id.shard == SHARD)
+    };
+    // What was set aside, and what came since.
+    change(
+        &mut scene.random,
+        &[scene.learner.as_ref().unwrap()],
+        &mut scene.version,
+    );
+    let learner = scene.learner.as_ref().unwrap();
+    learner.flush();
+    install(learner, &out);
+    let (of_shard, of_others) = files();
+    assert!(!of_shard.is_empty() && !of_others.is_empty());
+    assert!(delete(learner));
+    assert!(!delete(learner), "nothing is left");
+    learner.flush();
+    assert_eq!(files(), (vec![], of_others));
+    scene.restart(&out);
+    assert!(!delete(scene.learner()), "nothing comes back");
 }
 
 /// The task that asks for it has others to look after.

@@ -1,0 +1,148 @@
+//! Deleting what this node has of shards that it lost, once other nodes have taken its place.
+//!
+//! # Invariants
+//! - FS1: what a store has of a shard that it lost goes only once the shard has long had all its replicas without it. The
+//!   record that says so is sealed. Until then, the store may come back and copy only what differs.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use simshard_cluster::ClusterLayout;
+use simshard_topology::replication::{Role, ShardRecord};
+use simshard_topology::{ShardId, ShardSet};
+use tokio::sync::watch;
+use tokio::task::spawn_blocking;
+use tokio::time::{Instant, MissedTickBehavior, interval};
+use tracing::info;
+
+use super::{Peers, is_short};
+use crate::engine::Engine;
+
+/// How often it looks.
+const INTERVAL: Duration = Duration::from_secs(1);
+
+/// Deletes again and again what may go, as long as it is polled. A shard must have been without this node for as long as
+/// one that lacks a replica waits for another node.
+pub(super) async fn run(
+    peers: &Peers,
+    engine: &Engine,
+    followed: watch::Receiver<Arc<ClusterLayout>>,
+) {
+    let mut ticks = interval(INTERVAL);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut former = Former::default();
+    loop {
+        ticks.tick().await;
+        let layout = Arc::clone(&followed.borrow());
+        let due = former.due(
+            Instant::now(),
+            replaced(peers, engine, &layout),
+            peers.takeover.after,
+        );
+        if due.is_empty() {
+            continue;
+        }
+        let store = Arc::clone(engine.store());
+        let delete = move || {
+            let deleted = due.iter().filter(|shard| store.delete_former(*shard));
+            deleted.collect()
+        };
+        let deleted = spawn_blocking(delete).await;
+        // If it panicked, the process says so.
+        let shards = deleted.unwrap_or(ShardSet::EMPTY);
+        if !shards.is_empty() {
+            info!(%shards, "this node has deleted what it had of shards that other nodes hold now");
+        }
+    }
+}
+
+/// The shards that this node lost, and that have all their replicas without it.
+fn replaced(peers: &Peers, engine: &Engine, layout: &ClusterLayout) -> ShardSet {
+    let Some(records) = layout.records() else {
+        return ShardSet::EMPTY;
+    };
+    let roles = engine.roles().into_iter();
+    let replaced = roles.filter(|(shard, record, role)| {
+        let current = records.get(shard);
+        let is_current = current.is_some_and(|current| current.epoch == record.epoch);
+        let is_sealed = || record.is_sealed(|store| peers.report(*shard, store));
+        *role == Role::None && is_current && is_complete(record) && is_sealed()
+    });
+    replaced.map(|(shard, ..)| shard).collect()
+}
+
+fn is_complete(record: &ShardRecord) -> bool {
+    !is_short(record) && record.learners.is_empty()
+}
+
+/// The shards that have had all their replicas without this node.
+#[derive(Default)]
+struct Former {
+    since: BTreeMap<ShardId, Instant>,
+    deleted: ShardSet,
+}
+
+impl Former {
+    /// Takes note of those that have them now. Answers those that have had them for this long, each once.
+    fn due(&mut self, now: Instant, replaced: ShardSet, after: Duration) -> ShardSet {
+        self.since.retain(|shard, _| replaced.contains(*shard));
+        for shard in replaced.iter() {
+            self.since.entry(shard).or_insert(now);
+        }
+        let long = self
+            .since
+            .iter()
+            .filter(|(_, since)| now >= **since + after);
+        let long: ShardSet = long.map(|(shard, _)| *shard).collect();
+        let due = long.difference(&self.deleted);
+        self.deleted = long;
+        due
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use simshard_topology::replication::{Epoch, Learner, StoreId};
+
+    use super::*;
+
+    const AFTER: Duration = Duration::from_secs(600);
+
+    /// FS1.
+    #[test]
+    fn a_shard_is_due_once_it_has_been_complete_for_long() {
+        let (one, both) = ([ShardId(7)], [ShardId(7), ShardId(8)]);
+        let mut former = Former::default();
+        let mut now = Instant::now();
+        let mut due = |after: Duration, replaced: &[ShardId]| {
+            now += after;
+            let due = former.due(now, replaced.iter().copied().collect(), AFTER);
+            due.iter().collect::<Vec<_>>()
+        };
+        assert_eq!(due(Duration::ZERO, &one), []);
+        assert_eq!(due(AFTER / 2, &both), []);
+        assert_eq!(due(AFTER / 2, &both), one);
+        assert_eq!(due(AFTER / 2, &both), [ShardId(8)]);
+        assert_eq!(due(AFTER, &both), []);
+        // It was short of a replica meanwhile.
+        assert_eq!(due(AFTER, &[ShardId(8)]), []);
+        assert_eq!(due(AFTER, &both), []);
+        assert_eq!(due(AFTER, &both), one);
+    }
+
+    /// FS1.
+    #[test]
+    fn a_shard_that_lacks_a_replica_keeps_what_others_have_of_it() {
+        let stores = [1, 2].map(|byte| StoreId([byte; 16]));
+        let mut record = ShardRecord::first(0, &stores, 7);
+        assert!(is_complete(&record));
+        record.in_sync.pop();
+        assert!(!is_complete(&record));
+        record.learners.push(Learner {
+            store: stores[1],
+            added: Epoch::FIRST,
+        });
+        assert!(!is_complete(&record));
+    }
+}
