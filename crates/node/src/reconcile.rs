@@ -5,7 +5,7 @@
 //! - AG1: a store gets in sync for a shard only after the metadata was read and all that was deleted was dropped. It
 //!   reads the metadata after its copy of the shard was complete. A deletion that begins later asks this store.
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use simshard_cluster::{
@@ -70,8 +70,8 @@ pub(crate) async fn reconcile(engine: &Engine, store: &dyn MetadataStore) {
 /// Copies of shards, by the epoch at which this store was added.
 pub(crate) type Copies = BTreeMap<ShardId, Epoch>;
 
-/// Drops what was deleted while a node that has registered itself was cut off, as long as it is polled. Deletions do not wait for a node that is
-/// in no record of a shard. Tells which copies were complete before the metadata was read (AG1).
+/// Drops what was deleted while a node that has registered itself was cut off, as long as it is polled. Deletions do not
+/// wait for a node that is in no record of a shard. Tells which copies were complete before the metadata was read (AG1).
 pub(crate) async fn keep_reconciled(
     engine: &Engine,
     store: &dyn MetadataStore,
@@ -110,8 +110,7 @@ async fn differences(
     store: &dyn MetadataStore,
 ) -> Result<Differences, MetadataError> {
     let corpora = store.corpora().await?;
-    let held = engine.held(&HashSet::new()).into_iter();
-    let held: Vec<CorpusUid> = held.map(|(uid, ..)| uid).collect();
+    let held = engine.uids();
     let has_record = |uid: &CorpusUid| corpora.of_uid(*uid).is_some();
     let gone = if held.iter().all(has_record) {
         BTreeSet::new()

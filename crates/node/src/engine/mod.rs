@@ -181,24 +181,25 @@ impl Engine {
     ) -> Result<Vec<(CorpusUid, Layout, u64)>, NodeError> {
         self.check_map(map)?;
         self.run(Class::Small, None, move |engine, _| {
-            Ok(engine.held(&left_out))
+            // Where counts of nodes are added up, the first replica counts. Tables that are not made yet count nothing.
+            let counted = engine.store.leads();
+            let count = |(uid, corpus): (CorpusUid, Arc<NodeCorpus>)| {
+                let counts = corpus
+                    .counts()
+                    .filter(|(shard, _)| counted.contains(*shard));
+                let documents = counts.map(|(_, counts)| counts.home_documents);
+                (uid, corpus.layout(), documents.sum())
+            };
+            let corpora = engine.corpora.all_but(&left_out);
+            Ok(corpora.into_iter().map(count).collect())
         })
         .await
     }
 
-    /// The same, now: it waits for shards that are being changed.
-    pub(crate) fn held(&self, left_out: &HashSet<CorpusUid>) -> Vec<(CorpusUid, Layout, u64)> {
-        // Where counts of nodes are added up, the first replica counts.
-        let counted = self.store.leads();
-        let count = |(uid, corpus): (CorpusUid, Arc<NodeCorpus>)| {
-            let counts = corpus
-                .counts()
-                .filter(|(shard, _)| counted.contains(*shard));
-            let documents = counts.map(|(_, counts)| counts.home_documents);
-            (uid, corpus.layout(), documents.sum())
-        };
-        let corpora = self.corpora.all_but(left_out);
-        corpora.into_iter().map(count).collect()
+    /// The corpora that the node holds.
+    pub(crate) fn uids(&self) -> Vec<CorpusUid> {
+        let corpora = self.corpora.all_but(&HashSet::new());
+        corpora.into_iter().map(|(uid, _)| uid).collect()
     }
 
     /// Those of these shards of which a store has a later record; all if the node has another store.

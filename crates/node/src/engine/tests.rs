@@ -305,6 +305,16 @@ async fn a_look_up_in_a_shard_that_got_cold_meanwhile_fails() {
     assert!(matches!(refused, NodeError::Cold(_)), "{refused}");
 }
 
+/// The task that keeps this node in the records of its shards asks for them.
+#[tokio::test]
+async fn the_corpora_that_a_node_holds_are_known_while_a_shard_is_changed() {
+    let scene = Scene::new().await;
+    scene.insert(&epochs(&[1]), 5).await;
+    let corpus = scene.engine.corpora.get(scene.corpus).unwrap();
+    let _changing = corpus.write(epochs(&[1])[0].0).unwrap();
+    assert_eq!(scene.engine.uids(), [scene.corpus]);
+}
+
 /// HC3.
 #[tokio::test]
 async fn a_damaged_shard_that_is_to_be_hot_stays_cold_and_the_others_are_searched() {
