@@ -143,7 +143,8 @@ pub(crate) async fn with_registrations(
 /// [`MetadataError::AlreadyInitialized`] if there is one. [`MetadataError::NotRegistered`] if the map names a
 /// node that has no store. [`MetadataError::OtherCorpora`] if the keys hold corpora already. [`MetadataError::Raced`]
 /// if nodes or another process got in between. [`MetadataError::EmptiedStore`] if a store lacks what it held,
-/// [`MetadataError::NotHeld`] or [`MetadataError::NoneBegins`] if none holds some shards. Else an error when the keys cannot be read or written.
+/// [`MetadataError::NotHeld`] or [`MetadataError::NoneBegins`] if none holds some shards. Else an error when the keys
+/// cannot be read or written.
 pub async fn initialize(
     keys: &dyn KeyValueStore,
     map: &ShardMap,

@@ -36,8 +36,8 @@ pub type Steps = Changed<StepError>;
 pub type Forced = Changed<ForceError>;
 
 /// Takes the step of each shard that `step` names for its record; for the record after the step it must name none.
-/// `synced` tells the epoch of a shard that a store has reported, and `is_lost` whether it answers no searches. Another process may have taken the step: then it is
-/// not among those taken.
+/// `synced` tells the epoch of a shard that a store has reported, and `is_lost` whether it answers no searches. Another
+/// process may have taken the step: then it is not among those taken.
 ///
 /// # Errors
 /// [`MetadataError::Raced`] if the records change all the time, else when the keys cannot be read, written or understood.

@@ -206,8 +206,8 @@ impl<T: Send + 'static> Writer<T> {
     }
 
     /// Queues those of these records that are news to the store, as one operation; answers whether any are. Those that add
-    /// it as a learner wait for a report of a store in sync; `reported` tells the epoch of a shard that a store has. The ticket
-    /// comes back through the sink. If it comes back refused, call [`Writer::withdraw`], then try again.
+    /// it as a learner wait for a report of a store in sync; `reported` tells the epoch of a shard that a store has. The
+    /// ticket comes back through the sink. If it comes back refused, call [`Writer::withdraw`], then try again.
     ///
     /// # Errors
     /// If a record may not follow the one that is installed, or the operation is refused at once.

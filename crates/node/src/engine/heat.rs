@@ -95,7 +95,8 @@ impl Heat {
         sets.hot.difference(&sets.built)
     }
 
-    /// How often the tables of a shard were thrown away, or its contents replaced. While it is the same, what was built still is.
+    /// How often the tables of a shard were thrown away, or its contents replaced. While it is the same, what was built
+    /// still is.
     pub(super) fn thrown(&self, shard: ShardId) -> u64 {
         self.sets.read().thrown[usize::from(shard.0)]
     }

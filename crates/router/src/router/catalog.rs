@@ -1,8 +1,9 @@
 //! Creating, describing, listing and deleting corpora.
 //!
 //! # Invariants
-//! - RC1: whatever corpus a node holds has a record. A router writes it before a node makes the corpus, and removes it
-//!   after all nodes have dropped the corpus for good.
+//! - RC1: whatever corpus a node with shards holds has a record. A router writes it before a node makes the corpus, and
+//!   removes it after all these nodes have dropped the corpus for good. A node that was away drops it before it is in
+//!   sync again (AG1).
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -188,8 +189,8 @@ impl Router {
         silent.check(&corpus.record.name)
     }
 
-    /// Frees the name once every node has dropped the corpus for good. Other routers may remember its uid, and a node
-    /// that still held it would take their documents.
+    /// Frees the name once every node with shards has dropped the corpus for good. Other routers may remember its uid, and
+    /// such a node that still held it would take their documents.
     async fn delete_begun(
         &self,
         record: &CorpusRecord,

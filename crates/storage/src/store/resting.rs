@@ -1,5 +1,5 @@
-//! Shards whose segments could not be merged for want of space, or of file descriptors: each is left alone for a while, longer each time.
-//! A merge needs as much space as all that it merges, and writes it in vain; what is flushed needs little.
+//! Shards whose segments could not be merged for want of space, or of file descriptors: each is left alone for a while,
+//! longer each time. A merge needs as much space as all that it merges, and writes it in vain; what is flushed needs little.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
