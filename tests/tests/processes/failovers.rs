@@ -1,9 +1,10 @@
 //! One of three nodes dies under load: the others go on without it, it comes back with all that it missed, and no
 //! request fails.
 
+use std::fs;
 use std::time::{Duration, Instant};
 
-use simshard_testkit::{End, ProcessCluster, Shape};
+use simshard_testkit::{End, ProcessCluster, Shape, until};
 use simshard_topology::replication::ShardRecord;
 use tokio::task::block_in_place;
 
@@ -65,7 +66,8 @@ async fn lose_one_of(mut cluster: ProcessCluster, replicas: usize, fault: Fault)
     load.end(&cluster.client()).await;
 }
 
-/// A node that is lost for good is replaced by those that are left.
+/// A node that is lost for good is replaced by those that are left. FS1: if it starts again all the same, it deletes what
+/// it has.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_a_lost_node_held_others_take_after_a_while() {
     let mut cluster = ProcessCluster::start(Shape {
@@ -81,6 +83,17 @@ async fn what_a_lost_node_held_others_take_after_a_while() {
         until_short(&cluster, 2).await;
         until_in_sync(&cluster, 2).await;
     }
+    block_in_place(|| cluster.start_node_with_log(0));
+    let log = cluster.folder().join("n1.log");
+    until(
+        "the node that is not needed has deleted its data",
+        async || {
+            let log = fs::read_to_string(&log).unwrap();
+            let segments = fs::read_dir(cluster.data(0).join("segments")).unwrap();
+            log.contains("has deleted what it had of shards") && segments.count() == 0
+        },
+    )
+    .await;
     load.until_more(SOME).await;
     load.end(&cluster.client()).await;
 }
