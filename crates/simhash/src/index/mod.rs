@@ -272,8 +272,8 @@ const fn shared_bits(shard: Option<u8>) -> u32 {
     }
 }
 
-/// Bits of a prefix whose first byte is not mixed. Large runs have a bucket for each of so few prefixes, which mixing
-/// cannot even out; and queries that agree in the first byte then share a stretch of memory.
+/// Bits of a prefix whose first byte is not mixed. Large runs have a bucket for each of so few prefixes: mixing evens out
+/// nothing. Queries that agree in the first byte then share a stretch of memory.
 const SHORT_PREFIX_BITS: u32 = 16;
 
 /// The bits of a permuted value that are mixed: its prefix, but for what all entries share, or the first byte of a short
