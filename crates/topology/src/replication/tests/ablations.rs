@@ -144,7 +144,7 @@ const THREE_LEARNERS: &[Action] = &[
 ];
 
 /// The smallest scene that needs each rule.
-const SCENES: [(Rule, Config); 32] = [
+const SCENES: [(Rule, Config); 33] = [
     (
         Rule::OneEvictionAtOnce,
         Config {
@@ -165,6 +165,15 @@ const SCENES: [(Rule, Config); 32] = [
         Config {
             at_once: false,
             crashes: 1,
+            before: ONE_LEAVES,
+            ..SHRINKS_TWICE
+        },
+    ),
+    // A log that refuses a record does what a crash does.
+    (
+        Rule::SealBySync,
+        Config {
+            at_once: false,
             before: ONE_LEAVES,
             ..SHRINKS_TWICE
         },

@@ -27,6 +27,8 @@ pub(super) enum Action {
         epoch: u8,
     },
     Sync(u8),
+    /// The log refuses the entries that are not synced, as on a full disk.
+    Withdraw(u8),
     Apply(u8),
     Acknowledge {
         writer: u8,
@@ -115,6 +117,7 @@ pub(super) fn actions(config: &Config, world: &World, into: &mut Vec<Action>) {
     for store in 0..config.stores {
         into.extend([
             Action::Sync(store),
+            Action::Withdraw(store),
             Action::Apply(store),
             Action::LoseDisk(store),
             Action::Warm(store),
@@ -160,6 +163,7 @@ pub(super) fn act(
             epoch,
         } => append_write(config, world, writer, store, epoch),
         Action::Sync(store) => sync(world, store),
+        Action::Withdraw(store) => withdraw(world, store),
         Action::Apply(store) => {
             let held = world.stores.get(usize::from(store))?;
             (held.synced > 0).then(|| applied(config, world.clone(), store))
@@ -283,6 +287,21 @@ fn sync(world: &World, store: u8) -> Option<World> {
     (held.synced < held.log.len()).then(|| {
         let mut next = world.clone();
         next.stores[usize::from(store)].sync();
+        next
+    })
+}
+
+/// The log refuses what it was given last: records, or the end of a copy. The writes before them stay in the queue.
+fn withdraw(world: &World, store: u8) -> Option<World> {
+    let held = &world.stores[usize::from(store)];
+    let unsynced = held.log[held.synced..].iter().rev();
+    let is_entry = |logged: &&Logged| !matches!(logged, Logged::Write { .. });
+    let refused = unsynced.take_while(is_entry).count();
+    (refused > 0).then(|| {
+        let mut next = world.clone();
+        let held = &mut next.stores[usize::from(store)];
+        held.log.truncate(held.log.len() - refused);
+        held.replica.withdraw();
         next
     })
 }

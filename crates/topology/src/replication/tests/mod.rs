@@ -1,8 +1,9 @@
 //! A search of all states of one shard and one element, made of the very code that nodes and routers run.
 //!
 //! Every order of its steps is tried: writes that are accepted, synced, applied and acknowledged; crashes that keep any
-//! prefix of what was not synced; records that are written, and installed by any store at any time; copies; disks that
-//! are lost; routers and readers with records of any age. Stores that differ in name only count once.
+//! prefix of what was not synced; entries that the log refuses; records that are written, and installed by any store at
+//! any time; copies; disks that are lost; routers and readers with records of any age. Stores that differ in name only
+//! count once.
 //!
 //! A search without one of the rules must find a breach: see [`ablations`].
 
