@@ -14,6 +14,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use simshard_simhash::Fingerprint;
+use simshard_topology::replication::{Outcome, decide};
 use simshard_topology::{CorpusUid, Version};
 
 use crate::element::State;
@@ -111,13 +112,20 @@ impl Shard {
                     continue;
                 }
             };
-            if before < state {
-                self.memtable.put(change.corpus, shared.stored(place));
-                if before.live != state.live {
-                    effects.changed.push(place);
+            let mut after = before;
+            match decide(&mut after, state) {
+                // It was applied before.
+                Outcome::Done if after == before => {}
+                Outcome::Done => {
+                    self.memtable.put(change.corpus, shared.stored(place));
+                    if before.live != after.live {
+                        effects.changed.push(place);
+                    }
                 }
-            } else if before.live != state.live || (is_replicated && state < before) {
-                effects.newer.push((place, before.version));
+                Outcome::Newer(version) if is_replicated || before.live != state.live => {
+                    effects.newer.push((place, version));
+                }
+                Outcome::Newer(_) => {}
             }
         }
         effects

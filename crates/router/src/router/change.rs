@@ -144,8 +144,7 @@ impl Router {
             {
                 return Err(failures.error(&send.corpus.record.name));
             }
-            let again = failures.stale.values().chain(failures.nodes.values());
-            meant = again.flat_map(ShardSet::iter).collect();
+            meant = left_over(&failures);
         }
     }
 
@@ -165,14 +164,8 @@ impl Router {
             .map(|(node, part)| self.change_unless_left(cluster, node, send, part));
         let Ok(()) = call_all(calls, usize::MAX, send.deadline, |place, answer| {
             let (node, part) = &parts[place];
-            match answer.and_then(|answer| progress.add(part, &answer)) {
-                Ok(refused) if refused.is_empty() => {}
-                Ok(refused) => failures.refused(node.clone(), refused),
-                Err(error) => {
-                    let noted = failures.note(node.clone(), part.shards, error);
-                    refusal = refusal.take().or(noted.err());
-                }
-            }
+            let taken = progress.take(&mut failures, node, part, answer);
+            refusal = refusal.take().or(taken.err());
             Ok::<_, Infallible>(())
         })
         .await;
@@ -284,6 +277,22 @@ impl ChangeProgress {
         }
     }
 
+    /// Takes what a node answered to its part, or that it did not. A refusal of the whole part is an error at once.
+    fn take(
+        &mut self,
+        failures: &mut Failures,
+        node: &NodeId,
+        part: &NodePart,
+        answer: Result<pb::Changed, CallError>,
+    ) -> Result<(), RouterError> {
+        match answer.and_then(|answer| self.add(part, &answer)) {
+            Ok(refused) if refused.is_empty() => {}
+            Ok(refused) => failures.refused(node.clone(), refused),
+            Err(error) => failures.note(node.clone(), part.shards, error)?,
+        }
+        Ok(())
+    }
+
     /// Adds the answer to a part. Returns the shards that the node refused.
     fn add(&mut self, part: &NodePart, answer: &pb::Changed) -> Result<ShardSet, CallError> {
         for place in bits_into(part.places.len(), &answer.documents) {
@@ -308,6 +317,12 @@ impl ChangeProgress {
     }
 }
 
+/// The shards that some of their stores have not taken the change for.
+fn left_over(failures: &Failures) -> ShardSet {
+    let left = failures.stale.values().chain(failures.nodes.values());
+    left.flat_map(ShardSet::iter).collect()
+}
+
 /// A change as it is sent to the nodes.
 struct Sending<'a> {
     corpus: &'a OpenCorpus,
@@ -318,6 +333,9 @@ struct Sending<'a> {
     documents: Arc<Documents>,
     deadline: Deadline,
 }
+
+#[cfg(test)]
+mod rule;
 
 #[cfg(test)]
 mod tests {

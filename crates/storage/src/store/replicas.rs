@@ -166,12 +166,15 @@ impl Replicas {
         for (shard, entry) in entries {
             let held = self.held(*shard);
             let before = held.copying();
-            // What is set aside counts for nothing any more, and stays until the shard begins anew.
-            let _is_set_aside = held.replica.apply(entry);
-            if held.copying().is_some() && held.copying() != before {
+            let is_set_aside = held.replica.apply(entry);
+            let begins_anew = held.copying().is_some() && held.copying() != before;
+            if begins_anew {
                 held.replay_start = sequence + 1;
                 anew.insert(*shard);
             }
+            // What a store has of a shard that it left stays where it is, and counts for nothing, until the shard begins
+            // anew.
+            debug_assert!(!is_set_aside || begins_anew || held.has_left(), "RP3");
         }
         anew
     }
@@ -306,6 +309,11 @@ impl Replicas {
 }
 
 impl Held {
+    /// Whether the record that is applied does not name the store.
+    fn has_left(&self) -> bool {
+        matches!(self.replica.standing(), Some((_, Role::None)))
+    }
+
     /// The addition for which the store copies the shard, by what is applied.
     fn copying(&self) -> Option<Epoch> {
         match self.replica.standing() {
