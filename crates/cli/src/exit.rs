@@ -127,6 +127,7 @@ fn is_bad_role(error: &ServeError) -> bool {
 fn is_bad_registration(error: &RegistrationError) -> bool {
     match error {
         RegistrationError::Stale { .. } | RegistrationError::Replaced { .. } => true,
+        RegistrationError::Kept { refused, .. } => is_bad_registration(refused),
         RegistrationError::Metadata(error) => is_operators_mistake(error),
         RegistrationError::Open(error) => is_bad_directory(error),
     }

@@ -8,6 +8,7 @@ mod collector;
 mod corpora;
 mod engine;
 mod error;
+mod fresh_start;
 mod grpc;
 mod installing;
 mod membership;
@@ -20,6 +21,7 @@ mod target;
 
 pub use simshard_storage::Options as StorageOptions;
 
+pub use fresh_start::{Obstacle, set_aside};
 pub use peers::Takeover;
 pub use peers::{ask_for_epochs, heard_of};
 pub use registration::{Registration, RegistrationError, check_directory, check_heard};

@@ -22,6 +22,8 @@ use tokio::sync::watch;
 use tokio::time::{MissedTickBehavior, interval, timeout};
 use tracing::warn;
 
+use crate::fresh_start::Obstacle;
+
 /// How long a node that stops tries to publish the end of its log.
 const LAST_ATTEMPT: Duration = Duration::from_secs(2);
 
@@ -36,6 +38,11 @@ pub enum RegistrationError {
          a copy beside the original", path.display()
     )]
     Replaced { path: PathBuf },
+    #[error("{refused}; {obstacle}")]
+    Kept {
+        refused: Box<Self>,
+        obstacle: Obstacle,
+    },
     #[error(transparent)]
     Metadata(#[from] MetadataError),
     #[error(transparent)]
@@ -171,8 +178,7 @@ const fn advice(problem: &StaleStore) -> &'static str {
     match problem {
         StaleStore::Copy | StaleStore::ChangesMissing { .. } => {
             "acknowledged changes would be lost, so start the node with the directory that ran last; if that is gone, \
-             and other nodes hold the same shards, start it with an empty one: it copies them; if none does, give \
-             --accept-lost-changes once: searches then miss what was inserted since, and find what was removed"
+             give --accept-lost-changes once: searches then miss what was inserted since, and find what was removed"
         }
         StaleStore::OlderMetadata => {
             "start the node with the metadata that it had; if that is gone, give --accept-lost-changes once: the \

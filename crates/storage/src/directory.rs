@@ -27,8 +27,10 @@ pub(crate) trait Directory: fmt::Debug + Send + Sync {
     fn names(&self) -> io::Result<Vec<String>>;
     /// Opens a file.
     fn open(&self, name: &str, opening: Opening) -> io::Result<Box<dyn StoredFile>>;
-    /// Renames a file, and replaces the file that has the new name.
+    /// Renames a file or a folder, and replaces the file that has the new name.
     fn rename(&self, from: &str, to: &str) -> io::Result<()>;
+    /// Moves a file or a folder into a folder, where nothing has its name.
+    fn move_into(&self, name: &str, folder: &str) -> io::Result<()>;
     /// Deletes a file. Succeeds if there is none.
     fn remove(&self, name: &str) -> io::Result<()>;
     /// Makes a folder. Succeeds if it is there.

@@ -21,6 +21,7 @@ mod etcd;
 mod failing_disk;
 mod failovers;
 mod force;
+mod fresh_starts;
 mod full_disk;
 mod given_up_changes;
 mod hung_disk;

@@ -95,6 +95,11 @@ impl Directory for DiskDirectory {
         fs::rename(self.path.join(from), self.path.join(to))
     }
 
+    fn move_into(&self, name: &str, folder: &str) -> io::Result<()> {
+        self.writable()?;
+        fs::rename(self.path.join(name), self.path.join(folder).join(name))
+    }
+
     fn remove(&self, name: &str) -> io::Result<()> {
         self.writable()?;
         match fs::remove_file(self.path.join(name)) {

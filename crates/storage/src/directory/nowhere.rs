@@ -28,6 +28,10 @@ impl Directory for Nowhere {
         Ok(())
     }
 
+    fn move_into(&self, _: &str, _: &str) -> io::Result<()> {
+        Ok(())
+    }
+
     fn remove(&self, _: &str) -> io::Result<()> {
         Ok(())
     }

@@ -11,7 +11,7 @@ use super::catalog::Catalog;
 use super::lock::lock;
 use super::open::{LOG, failed, news};
 use super::replicas::{Replicas, entries_of};
-use super::{OpenError, Store, create, incarnations};
+use super::{OpenError, Store, create, failure, incarnations, set_aside};
 use crate::directory::{Directory, DiskDirectory, StoredFile};
 use crate::element::Operation;
 use crate::files;
@@ -31,7 +31,7 @@ pub struct Claim {
     pub recovered: u64,
     incarnations: Option<HeldIncarnations>,
     replicas: Replicas,
-    directory: Arc<dyn Directory>,
+    pub(super) directory: Arc<dyn Directory>,
     _lock: Box<dyn StoredFile>,
 }
 
@@ -54,6 +54,14 @@ impl Claim {
     /// [`OpenError::OtherRecords`] if a record may not follow the one that is installed.
     pub fn check_records(&self, records: &ShardRecords) -> Result<(), OpenError> {
         news(&*self.directory, &self.replicas, Some(records)).map(|_| ())
+    }
+
+    /// Checks that the store has not failed.
+    ///
+    /// # Errors
+    /// [`OpenError::Failed`] if it has.
+    pub fn check_failure(&self) -> Result<(), OpenError> {
+        failure::check(&*self.directory)
     }
 
     /// The last starts of the store; `None` if it never registered itself.
@@ -86,8 +94,14 @@ impl Store {
 
     /// `claim`, in any directory.
     pub(super) fn claim_in(directory: Arc<dyn Directory>) -> Result<Claim, OpenError> {
-        create::check_is_free(&*directory)?;
+        let unfinished = set_aside::unfinished(&*directory)?;
+        if unfinished.is_none() {
+            create::check_is_free(&*directory)?;
+        }
         let lock = lock(&*directory)?;
+        if let Some(unfinished) = unfinished {
+            set_aside::finish(&*directory, &unfinished)?;
+        }
         let manifest = match Manifest::read(&*directory).map_err(OpenError::Manifest)? {
             Some(manifest) => manifest,
             None => create::manifest(&directory, ShardSet::EMPTY)?,

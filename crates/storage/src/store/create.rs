@@ -7,14 +7,15 @@ use simshard_topology::ShardSet;
 use uuid::Uuid;
 
 use super::open::failed;
-use super::{LOG, OpenError, SEGMENTS, lock};
+use super::{LOG, OpenError, SEGMENTS, lock, set_aside};
 use crate::directory::Directory;
 use crate::files;
 use crate::log;
 use crate::manifest::{Manifest, NAME as MANIFEST};
 
-/// Entries that a new or unfinished directory may have: the first files of a store, and `lost+found` of a new disk.
-const BEGINNINGS: [&str; 4] = [lock::NAME, LOG, SEGMENTS, "lost+found"];
+/// Entries that a new or unfinished directory may have: the first files of a store, what was set aside, and `lost+found`
+/// of a new disk.
+const BEGINNINGS: [&str; 5] = [lock::NAME, LOG, SEGMENTS, set_aside::NAME, "lost+found"];
 
 /// Refuses to make a store among files of others.
 pub(super) fn check_is_free(directory: &dyn Directory) -> Result<(), OpenError> {

@@ -39,6 +39,7 @@ mod replicas;
 mod resting;
 mod roles;
 mod scrub;
+mod set_aside;
 #[cfg(test)]
 mod tests;
 mod upkeep;

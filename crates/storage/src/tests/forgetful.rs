@@ -385,6 +385,10 @@ impl Directory for ForgetfulDirectory {
         Ok(self.file(number))
     }
 
+    fn move_into(&self, _: &str, _: &str) -> io::Result<()> {
+        Err(ErrorKind::Unsupported.into())
+    }
+
     fn rename(&self, from: &str, to: &str) -> io::Result<()> {
         let mut state = self.state();
         state.call().map_err(Trouble::error)?;

@@ -40,6 +40,7 @@ fn is_away(error: &anyhow::Error) -> bool {
         Some(RegistrationError::Metadata(error)) => Some(error),
         Some(
             RegistrationError::Stale { .. }
+            | RegistrationError::Kept { .. }
             | RegistrationError::Replaced { .. }
             | RegistrationError::Open(_),
         )

@@ -11,7 +11,9 @@ use simshard_cluster::{
     ClusterLayout, FileStore, KeyValueMetadata, KeyValueStore, MetadataError, MetadataStore, Node,
     RegisteredStore, check_registered, register,
 };
-use simshard_node::{Registration, check_directory, check_heard, heard_of};
+use simshard_node::{
+    Registration, RegistrationError, check_directory, check_heard, heard_of, set_aside,
+};
 use simshard_runtime::shutdown;
 use simshard_runtime::system::raise_open_files;
 use simshard_storage::Claim;
@@ -141,21 +143,43 @@ struct Entered {
     is_replacement: bool,
 }
 
-/// Registers a node, waits for its cluster, and makes this start of its directory the newest one.
+/// Enters a node. If its directory lacks what its store had, or its disk has failed, it begins anew where other nodes hold
+/// the same shards.
 async fn enter(
     keys: &Arc<dyn KeyValueStore>,
     role: &NodeRole,
     socket: &TcpSocket,
 ) -> anyhow::Result<Entered> {
-    let mut claim = claim(role).await?;
-    let store = registered(&claim, role, socket)?;
+    loop {
+        let mut claim = claim(role).await?;
+        let entered = enter_with(keys, role, socket, &mut claim).await;
+        if role.presence.accepts_loss {
+            return entered;
+        }
+        let refused = match entered {
+            Ok(entered) => return Ok(entered),
+            Err(error) => error.downcast::<RegistrationError>()?,
+        };
+        set_aside(&**keys, claim, refused).await?;
+    }
+}
+
+/// Registers a node, waits for its cluster, and makes this start of its directory the newest one.
+async fn enter_with(
+    keys: &Arc<dyn KeyValueStore>,
+    role: &NodeRole,
+    socket: &TcpSocket,
+    claim: &mut Claim,
+) -> anyhow::Result<Entered> {
+    let store = registered(claim, role, socket)?;
     let NodePresence {
         publish,
         accepts_loss,
         ..
     } = role.presence;
     let attempt = async || {
-        check_directory(&**keys, &claim, accepts_loss).await?;
+        claim.check_failure().map_err(RegistrationError::from)?;
+        check_directory(&**keys, claim, accepts_loss).await?;
         let is_replacement = register_once_free(&**keys, &store).await?;
         let metadata = follow(keys).await?;
         // Another store may have taken its place while it waited.
@@ -163,11 +187,12 @@ async fn enter(
         // With metadata of another history it does not begin a start, which would count against the right one.
         let layout = Arc::clone(&metadata.watch_layout().borrow());
         if let Some(records) = layout.records() {
-            claim.check_records(records)?;
+            let checked = claim.check_records(records);
+            checked.map_err(RegistrationError::from)?;
         }
         let heard = heard_of(&layout, claim.store).await;
-        check_heard(&claim, heard, accepts_loss)?;
-        let registration = Registration::enter(keys, &mut claim, accepts_loss, publish).await?;
+        check_heard(claim, heard, accepts_loss)?;
+        let registration = Registration::enter(keys, claim, accepts_loss, publish).await?;
         Ok(Entered {
             metadata,
             registration,
