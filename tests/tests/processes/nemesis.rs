@@ -1,11 +1,15 @@
-//! A cluster with replicas is disturbed at random, while documents are inserted, removed and looked for. What was
-//! acknowledged is found, what was removed is not, and each shard has all its replicas in the end.
+//! A cluster with replicas is disturbed at random, while documents are inserted, removed and looked for, corpora come and
+//! go, and others are read as a whole. What was acknowledged is found, what was removed is not, and each shard has all its
+//! replicas in the end. While there is one fault only, requests succeed.
 
 mod faults;
 mod on_hosts;
 mod oracle;
+mod short_lived;
+mod whole_reads;
 
 use std::collections::BTreeSet;
+use std::slice;
 use std::time::Duration;
 
 use fastrand::Rng;
@@ -20,7 +24,7 @@ use tokio::time::{sleep, timeout};
 use tonic::transport::Endpoint;
 
 use crate::load::create;
-use oracle::Oracle;
+use oracle::{Oracle, until_served};
 
 const NODES: usize = 3;
 
@@ -161,7 +165,7 @@ async fn survive(mut world: World) {
     create(&world.cluster.client()).await;
     let clients = [world.cluster.client(), world.cluster.client_of(other)];
     let clients = clients.map(|client| client.with_timeout(Duration::from_secs(15)));
-    let oracle = Oracle::begin(&mut random, &clients);
+    let oracle = Oracle::begin(&mut random, &clients).await;
     sleep(Duration::from_secs(1)).await;
     let mut waits = true;
     for _ in 0..faults() {
@@ -170,6 +174,9 @@ async fn survive(mut world: World) {
         waits = random.u8(..3) > 0;
         if waits {
             world.until_whole().await;
+            for client in &clients {
+                until_served(slice::from_ref(client), true).await;
+            }
         }
     }
     world.until_whole().await;

@@ -11,7 +11,10 @@ use parking_lot::Mutex;
 use simshard_client::{Client, Documents, Fingerprint, Queries, SearchSpec};
 use simshard_testkit::until;
 use tokio::task::JoinHandle;
+use tokio::time::timeout;
 
+use super::short_lived::Maker;
+use super::whole_reads::{self, Reader};
 use crate::load::CORPUS;
 
 /// Tasks that change documents, each its own.
@@ -29,6 +32,9 @@ const LINGERS: Duration = Duration::from_secs(32);
 
 /// After that a request may have been sent a second time.
 const AT_ONCE: Duration = Duration::from_millis(90);
+
+/// Longer than the cluster needs to go on without a part, on a busy machine too.
+const SERVED: Duration = Duration::from_secs(45);
 
 /// When the clocks of routers and nodes differed.
 #[derive(Debug, Default)]
@@ -92,7 +98,7 @@ impl Writer {
     }
 
     async fn run(mut self, progress: Arc<Progress>) -> Self {
-        while !progress.is_over.load(Ordering::Relaxed) {
+        while !progress.is_over() {
             let document = self.random.u64(..DOCUMENTS);
             let client = self.clients[self.random.usize(..self.clients.len())].clone();
             let is_done = if self.random.bool() {
@@ -166,14 +172,40 @@ impl Writer {
     }
 }
 
+/// Waits until a router takes a change, if any does now, and answers a search.
+pub(super) async fn until_served(clients: &[Client], takes_changes: bool) {
+    let begun = Instant::now();
+    let fingerprint = || Queries::Fingerprints(vec![Fingerprint(u64::MAX)]);
+    let is_served = async |client: &Client| {
+        let documents = Documents {
+            keys: fingerprint(),
+            ids: vec!["served".to_owned()],
+        };
+        let is_changed = !takes_changes || client.insert(CORPUS, documents).await.is_ok();
+        let spec = SearchSpec::default();
+        is_changed && client.find_all(CORPUS, fingerprint(), spec).await.is_ok()
+    };
+    let served = until("requests succeed", async || {
+        let served = join_all(clients.iter().map(is_served)).await;
+        served.contains(&true)
+    });
+    let served = timeout(SERVED, served).await;
+    assert!(served.is_ok(), "no request succeeds for {SERVED:?}");
+    println!("served within {:.1?}", begun.elapsed());
+}
+
 #[derive(Debug, Default)]
-struct Progress {
+pub(super) struct Progress {
     done: AtomicU64,
     failed: AtomicU64,
     is_over: AtomicBool,
 }
 
 impl Progress {
+    pub(super) fn is_over(&self) -> bool {
+        self.is_over.load(Ordering::Relaxed)
+    }
+
     fn note(&self, is_done: bool) {
         let count = if is_done { &self.done } else { &self.failed };
         count.fetch_add(1, Ordering::Relaxed);
@@ -184,12 +216,15 @@ impl Progress {
 pub(crate) struct Oracle {
     progress: Arc<Progress>,
     tasks: Vec<JoinHandle<Writer>>,
+    /// How many corpora came and went, and how many streams about one that stays ended in order.
+    others: [JoinHandle<u64>; 2],
     pub(crate) skew: Arc<Skew>,
 }
 
 impl Oracle {
-    /// Lets writers begin, through these routers.
-    pub(crate) fn begin(random: &mut Rng, clients: &[Client]) -> Self {
+    /// Lets writers begin, through these routers, and who creates, deletes and reads corpora.
+    pub(crate) async fn begin(random: &mut Rng, clients: &[Client]) -> Self {
+        whole_reads::make(&clients[0]).await;
         let (progress, skew) = (Arc::<Progress>::default(), Arc::<Skew>::default());
         let writer = |number| Writer {
             number,
@@ -202,16 +237,25 @@ impl Oracle {
         let tasks = writers
             .into_iter()
             .map(|writer| tokio::spawn(writer.run(Arc::clone(&progress))));
+        let tasks = tasks.collect();
+        let maker = Maker::new(random.fork(), clients, &progress);
+        let reader = Reader {
+            random: random.fork(),
+            clients: clients.to_vec(),
+            progress: Arc::clone(&progress),
+        };
         Self {
-            tasks: tasks.collect(),
+            tasks,
+            others: [tokio::spawn(maker.run()), tokio::spawn(reader.run())],
             progress,
             skew,
         }
     }
 
-    /// Whether a writer has ended, as an answer was wrong.
+    /// Whether a task has ended, as an answer was wrong.
     pub(crate) fn has_failed(&self) -> bool {
-        self.tasks.iter().any(JoinHandle::is_finished)
+        let is_finished = self.tasks.iter().any(JoinHandle::is_finished);
+        is_finished || self.others.iter().any(JoinHandle::is_finished)
     }
 
     /// Ends the writers. Answers what they know.
@@ -219,6 +263,10 @@ impl Oracle {
         self.progress.is_over.store(true, Ordering::Relaxed);
         let writers = join_all(self.tasks).await.into_iter().map(Result::unwrap);
         let writers: Vec<Writer> = writers.collect();
+        let [maker, reader] = self.others;
+        let (corpora, streams) = (maker.await.unwrap(), reader.await.unwrap());
+        println!("{corpora} corpora came and went, {streams} streams ended in order");
+        assert!(corpora > 0 && streams > 0);
         let Progress { done, failed, .. } = &*self.progress;
         let known = writers.iter().flat_map(|writer| writer.documents.values());
         let known = known.filter(|document| document.is_live.is_some()).count();
