@@ -66,7 +66,7 @@ async fn lose_one_of(mut cluster: ProcessCluster, replicas: usize, fault: Fault)
     load.end(&cluster.client()).await;
 }
 
-/// A node that is lost for good is replaced by those that are left. FS1: if it starts again all the same, it deletes what
+/// A node that is lost for good is replaced by those that are left. FM1: if it starts again all the same, it deletes what
 /// it has.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_a_lost_node_held_others_take_after_a_while() {

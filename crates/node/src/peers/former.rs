@@ -1,7 +1,7 @@
 //! Deleting what this node has of shards that it lost, once other nodes have taken its place.
 //!
 //! # Invariants
-//! - FS1: what a store has of a shard that it lost goes only once the shard has long had all its replicas without it. The
+//! - FM1: what a store has of a shard that it lost goes only once the shard has long had all its replicas without it. The
 //!   record that says so is sealed. Until then, the store may come back and copy only what differs.
 
 use std::collections::BTreeMap;
@@ -109,7 +109,7 @@ mod tests {
 
     const AFTER: Duration = Duration::from_secs(600);
 
-    /// FS1.
+    /// FM1.
     #[test]
     fn a_shard_is_due_once_it_has_been_complete_for_long() {
         let (one, both) = ([ShardId(7)], [ShardId(7), ShardId(8)]);
@@ -131,7 +131,7 @@ mod tests {
         assert_eq!(due(AFTER, &both), one);
     }
 
-    /// FS1.
+    /// FM1.
     #[test]
     fn a_shard_that_lacks_a_replica_keeps_what_others_have_of_it() {
         let stores = [1, 2].map(|byte| StoreId([byte; 16]));
