@@ -1,7 +1,9 @@
 //! Checks of all stores at once, and of the end.
 
+use std::sync::Arc;
+
 use simshard_topology::ShardId;
-use simshard_topology::replication::{Epoch, StoreId};
+use simshard_topology::replication::{Epoch, ShardRecord, StoreId};
 
 use crate::disk::Shards;
 use crate::faults::Fault;
@@ -68,14 +70,14 @@ impl World {
             self.oracle
                 .note(Promise::SI2, || format!("the last writes fail: {records}"));
         }
+        // A node that does not reach the metadata takes no step.
+        if self.cuts.is_empty()
+            && let Some((shard, record)) = self.unsettled().pop()
+        {
+            self.oracle
+                .note(Promise::SI2, || format!("{shard}: {record:#?}"));
+        }
         for (shard, record) in self.metadata.records.clone() {
-            let is_whole = record.in_sync.len() >= usize::from(record.want);
-            let hot = record.in_sync.iter().filter(|entry| entry.hot).count();
-            let is_warm = hot == usize::from(record.hot);
-            if !is_whole || !is_warm || !record.learners.is_empty() {
-                self.oracle
-                    .note(Promise::SI2, || format!("{shard}: {record:#?}"));
-            }
             let copies = record.in_sync.iter().map(|entry| entry.store);
             let copies: Vec<_> = copies.map(|store| self.copy(shard, store)).collect();
             if copies.iter().any(|copy| *copy != copies[0]) {
@@ -84,6 +86,17 @@ impl World {
             }
         }
         self.check_elements(|_| true);
+    }
+
+    /// The records without all replicas, or as many hot ones as wished.
+    pub(crate) fn unsettled(&self) -> Vec<(ShardId, Arc<ShardRecord>)> {
+        let is_settled = |record: &ShardRecord| {
+            let hot = record.in_sync.iter().filter(|entry| entry.hot).count();
+            let is_whole = record.in_sync.len() >= usize::from(record.want);
+            is_whole && hot == usize::from(record.hot) && record.learners.is_empty()
+        };
+        let records = self.metadata.records.clone().into_iter();
+        records.filter(|(_, record)| !is_settled(record)).collect()
     }
 
     fn copy(

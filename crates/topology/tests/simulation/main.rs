@@ -12,6 +12,7 @@
 //! Besides those of the core, the oracle checks these:
 //! - SI1: no complete answer and no store shows what no client wrote.
 //! - SI2: once trouble ends, every shard gets back to full strength, with as many hot stores as wished, and changes succeed.
+//!   If a node ends and comes back later, and the metadata does not reach another one meanwhile, changes still succeed.
 //! - SI3: then all copies of a shard are equal, once all documents were written.
 
 mod checks;

@@ -78,6 +78,11 @@ pub(crate) enum Message {
         incarnation: u64,
         reports: Vec<(ShardId, Epoch)>,
     },
+    /// Records that a store reports earlier ones of.
+    Tell {
+        store: StoreId,
+        records: ShardRecords,
+    },
     ReadMetadata(Purpose),
     Metadata {
         purpose: Purpose,

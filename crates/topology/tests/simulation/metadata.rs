@@ -79,6 +79,7 @@ impl World {
             | Message::Confirmed { .. }
             | Message::Ping
             | Message::Pong { .. }
+            | Message::Tell { .. }
             | Message::Metadata { .. }
             | Message::CopyShard { .. }
             | Message::Part { .. } => unreachable!("no message to the metadata"),

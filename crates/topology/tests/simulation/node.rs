@@ -20,6 +20,9 @@ use crate::world::{Timer, World};
 /// How often a node looks around.
 const TICK: Time = 160 * MILLISECOND;
 
+/// A store that has had an earlier record for so long is told the later one.
+const BEHIND: Time = 500 * MILLISECOND;
+
 pub(crate) struct Node {
     pub(crate) disk: Disk,
     /// How many directories it has had.
@@ -66,6 +69,8 @@ pub(crate) struct Peer {
     pub(crate) answered: Time,
     pub(crate) incarnation: u64,
     pub(crate) reports: BTreeMap<ShardId, Epoch>,
+    /// Since when it has had which earlier record than this node knows.
+    behind: BTreeMap<ShardId, (Epoch, Time)>,
 }
 
 impl Node {
@@ -150,7 +155,15 @@ impl World {
                 store,
                 incarnation,
                 reports,
-            } => self.note_peer(node, store, incarnation, reports),
+            } => {
+                self.note_peer(node, store, incarnation, reports);
+                self.tell_records(node, from, store);
+            }
+            Message::Tell { store, records } => {
+                if self.nodes[node].disk.store == store {
+                    self.learn(node, records, None);
+                }
+            }
             Message::Metadata {
                 purpose,
                 records,
@@ -502,6 +515,35 @@ impl World {
         for (shard, epoch) in reports {
             let report = peer.reports.entry(shard).or_insert(Epoch::NONE);
             *report = epoch.max(*report);
+        }
+    }
+
+    /// Tells a store of the records of which it has had earlier ones for a while.
+    fn tell_records(&mut self, node: usize, to: Place, store: StoreId) {
+        let now = self.now;
+        let (_, running) = self.parts(node);
+        let Some(peer) = running.peers.get_mut(&store) else {
+            return;
+        };
+        let mut records = ShardRecords::new();
+        let mut behind = BTreeMap::new();
+        for (&shard, record) in &running.known {
+            let epoch = peer.reports.get(&shard).copied().unwrap_or(Epoch::NONE);
+            let is_named = record.write_set().any(|named| named == store);
+            let concerns = epoch != Epoch::NONE || is_named || record.previous.contains(&store);
+            if epoch >= record.epoch || !concerns {
+                continue;
+            }
+            let known = peer.behind.get(&shard).filter(|(of, _)| *of == epoch);
+            let since = known.map_or(now, |(_, since)| *since);
+            if now - since >= BEHIND {
+                records.insert(shard, Arc::clone(record));
+            }
+            behind.insert(shard, (epoch, since));
+        }
+        peer.behind = behind;
+        if !records.is_empty() {
+            self.send(Place::Node(node), to, Message::Tell { store, records });
         }
     }
 

@@ -24,7 +24,7 @@ pub(crate) struct Router {
     /// How far its clock is ahead.
     pub(crate) skew: i64,
     /// In how many of its ticks it learns once.
-    laziness: u64,
+    pub(crate) laziness: u64,
     clock: Clock,
     pub(crate) known: ShardRecords,
     /// All records that it has known.
@@ -107,6 +107,7 @@ impl World {
             | Message::Commit { .. }
             | Message::Publish { .. }
             | Message::CopyShard { .. }
+            | Message::Tell { .. }
             | Message::Part { .. } => unreachable!("no message to a router"),
         }
     }

@@ -19,6 +19,9 @@ pub(crate) const SECOND: Time = 1_000_000;
 /// When trouble ends.
 pub(crate) const CALM: Time = 12 * SECOND;
 
+/// When two more faults come, in some scenes.
+pub(crate) const LAST_FAULTS: Time = CALM + 10 * SECOND;
+
 /// When every document is written once more.
 pub(crate) const LAST_WRITES: Time = CALM + 20 * SECOND;
 
@@ -36,6 +39,8 @@ pub(crate) struct Scene {
     pub(crate) trouble: Time,
     /// How many of a thousand messages are lost.
     pub(crate) lost: u64,
+    /// Whether there are two more faults after trouble has ended: a node ends, and the metadata does not reach another.
+    pub(crate) cuts_off: bool,
 }
 
 impl Scene {
@@ -48,6 +53,7 @@ impl Scene {
             hot: rng.u8(1..=replicas as u8),
             trouble: rng.u64(100..600) * MILLISECOND,
             lost: [0, 0, 5, 20][rng.usize(..4)],
+            cuts_off: rng.u64(..4) == 0,
         }
     }
 }

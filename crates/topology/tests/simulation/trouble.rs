@@ -105,6 +105,28 @@ impl World {
         self.at(until.min(CALM), Event::MetadataReturns);
     }
 
+    /// A node is away for a while. Before it comes back, another one is cut off from the metadata.
+    pub(crate) fn make_last_faults(&mut self) {
+        if !self.unsettled().is_empty() {
+            return;
+        }
+        let down = 4 * SECOND;
+        let node = self.rng.usize(..self.nodes.len());
+        self.crash(node, Some(down));
+        let other = (node + self.rng.usize(1..self.nodes.len())) % self.nodes.len();
+        let at = self.now + self.rng.u64(..down);
+        self.at(at, Event::MetadataIsCutOff(other));
+    }
+
+    /// For ever, if the node runs: a start needs the metadata.
+    pub(crate) fn cut_off_metadata(&mut self, node: usize) {
+        if self.nodes[node].running().is_some() {
+            let node = Place::Node(node);
+            self.cuts.insert((node, Place::Metadata));
+            self.cuts.insert((Place::Metadata, node));
+        }
+    }
+
     fn change_clock(&mut self, node: usize, router: usize) {
         const MOST: i64 = 25 * SECOND as i64;
         self.nodes[node].skew = self.rng.i64(-MOST..=MOST);
@@ -206,7 +228,8 @@ impl World {
     }
 
     pub(crate) fn last_writes(&mut self) {
-        self.cuts.clear();
+        // The last faults may have changed records since it last asked for them.
+        self.routers[0].laziness = 1;
         for element in 0..ELEMENTS {
             let live = self.rng.bool();
             self.begin_write(0, element, live, 3 * SECOND);

@@ -13,7 +13,7 @@ use crate::metadata::Metadata;
 use crate::node::Node;
 use crate::oracle::{Breach, Oracle};
 use crate::router::Router;
-use crate::scene::{END, MILLISECOND, Scene, Time};
+use crate::scene::{END, LAST_FAULTS, LAST_WRITES, MILLISECOND, Scene, Time};
 
 /// What a process set itself to do.
 #[derive(Clone, Debug)]
@@ -46,6 +46,9 @@ pub(crate) enum Event {
     Trouble,
     CutEnds(Place, Place),
     MetadataReturns,
+    LastFaults,
+    /// From now on the metadata does not reach a node.
+    MetadataIsCutOff(usize),
     DiskIsLost(usize),
     /// A client begins something.
     Client,
@@ -138,7 +141,10 @@ impl World {
         self.at(400 * MILLISECOND, Event::Trouble);
         self.at(100 * MILLISECOND, Event::Client);
         self.at(100 * MILLISECOND, Event::Check);
-        self.at(crate::scene::LAST_WRITES, Event::LastWrites);
+        self.at(LAST_WRITES, Event::LastWrites);
+        if self.scene.cuts_off {
+            self.at(LAST_FAULTS, Event::LastFaults);
+        }
     }
 
     fn go(&mut self) {
@@ -179,6 +185,8 @@ impl World {
             Event::Trouble => self.make_trouble(),
             Event::CutEnds(from, to) => drop(self.cuts.remove(&(from, to))),
             Event::MetadataReturns => self.metadata.is_away = false,
+            Event::LastFaults => self.make_last_faults(),
+            Event::MetadataIsCutOff(node) => self.cut_off_metadata(node),
             Event::DiskIsLost(node) => self.lose_disk(node),
             Event::Client => self.client(),
             Event::Check => self.check(),
