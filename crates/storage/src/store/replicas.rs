@@ -107,8 +107,9 @@ impl Replicas {
         held.is_none_or(|held| sequence >= held.replay_start)
     }
 
-    /// The records that are news to this store: those of shards that it holds, or is to hold. Without those that must
-    /// wait until other stores report them; `reported` tells the epoch of a shard that a store has reported.
+    /// The records that are news to this store: those of shards that it holds, is to hold, or was to hold by the record
+    /// before. Without those that must wait until other stores report them; `reported` tells the epoch of a shard that a
+    /// store has reported.
     ///
     /// # Errors
     /// If a record may not follow the one that is installed.
@@ -120,7 +121,9 @@ impl Replicas {
         let mut news = Vec::new();
         for (&shard, record) in records {
             let held = self.by_shard.get(&shard);
-            if held.is_none() && !record.write_set().any(|store| store == self.store) {
+            let is_named = record.write_set().any(|store| store == self.store);
+            // One that came too late to an earlier record still counts for the seal, and as one that is to be fenced.
+            if held.is_none() && !is_named && !record.previous.contains(&self.store) {
                 continue;
             }
             let new = || Replica::new(self.store);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::mpsc::channel;
 
 use simshard_topology::ShardId;
-use simshard_topology::replication::{Epoch, InSync, ShardRecord, ShardRecords, StoreId};
+use simshard_topology::replication::{Epoch, InSync, ShardRecord, ShardRecords, Step, StoreId};
 
 use super::{Fixture, insert, owned, small};
 use crate::directory::{Directory, DiskDirectory};
@@ -274,6 +274,32 @@ fn a_record_that_does_not_name_the_store_is_installed_only_where_an_earlier_one_
     assert!(install(&fixture, &all));
     assert_eq!(fixture.store.epoch(SHARD), epoch(0, 2));
     assert_eq!(fixture.store.epoch(ShardId(0)), Epoch::FIRST);
+}
+
+/// It was to hold the shard, and died before it installed a record. Its report counts for the seal, and a forced record
+/// waits for it.
+#[test]
+fn a_record_that_names_the_store_as_a_previous_one_is_installed() {
+    let [own, other] = [1, 9].map(|number| StoreId([number; 16]));
+    let mut record = ShardRecord::first(0, &[own, other], 7);
+    record.min_in_sync = 1;
+    let left = record.after(Step::Evict(own), 8, |_| Epoch::NONE, |_| false);
+    let forced = record.forced(other, 9, |_| true);
+    for next in [left.unwrap(), forced.unwrap()] {
+        let epoch = next.epoch;
+        let records = ShardRecords::from([(SHARD, Arc::new(next))]);
+        let mut replicas = Replicas::new(own);
+        let news = replicas.news(&records, |_, _| Epoch::NONE).unwrap();
+        let entries = entries_of(&Operation::Install(news)).unwrap();
+        replicas.restore(&entries, 1);
+        assert_eq!(replicas.epoch(SHARD), epoch);
+        assert!(replicas.in_sync().is_empty());
+        // The one after does not name it, and is its business all the same.
+        let record = records[&SHARD].after(Step::Keep, 10, |_| epoch, |_| false);
+        let records = ShardRecords::from([(SHARD, Arc::new(record.unwrap()))]);
+        let news = replicas.news(&records, |_, _| Epoch::NONE).unwrap();
+        assert_eq!(news.len(), 1);
+    }
 }
 
 /// A directory is of version 1 until it installs a record.
