@@ -11,7 +11,6 @@ use futures_util::StreamExt;
 use futures_util::stream::Map;
 use simshard_proto::shard::v1 as pb;
 use simshard_proto::{Violations, epochs_from, shards_into};
-use simshard_storage::encode_record;
 use simshard_topology::replication::StoreId;
 use simshard_topology::{CorpusUid, MapDigest, NodeId};
 use simshard_transport::Admitted;
@@ -22,7 +21,7 @@ use tonic::{Request, Response, Status, Streaming};
 
 use crate::engine::Engine;
 use crate::error::NodeError;
-use crate::peers::Peers;
+use crate::peers::{Peers, columns_of, records_of};
 
 /// `simshard.shard.v1.ShardService` over an engine.
 pub(crate) struct ShardGrpc {
@@ -43,6 +42,15 @@ impl ShardGrpc {
         }
         let node = self.node.clone();
         Err(NodeError::OtherNode { meant, node })
+    }
+
+    /// What this node knows of others. Refuses a request that means another store.
+    fn peers_of(&self, store: &[u8]) -> Result<&Peers, Status> {
+        let peers = self.peers.as_ref().ok_or_else(unregistered)?;
+        if store == peers.own().0.0 {
+            return Ok(peers);
+        }
+        Err(Status::not_found("this node has another store"))
     }
 }
 
@@ -178,21 +186,23 @@ impl pb::shard_service_server::ShardService for ShardGrpc {
         &self,
         request: Request<pb::ListRecordsRequest>,
     ) -> Result<Response<pb::ListRecordsResponse>, Status> {
-        let Some(peers) = &self.peers else {
-            return Err(unregistered());
-        };
         let request = request.into_inner();
-        if request.store != peers.own().0.0 {
-            return Err(Status::not_found("this node has another store"));
-        }
+        self.peers_of(&request.store)?;
         let shards = shards_into(&request.shards)?;
         let store = self.engine.store();
         let record = |shard| Some((shard, store.synced_record(shard)?));
-        let records = shards.iter().filter_map(record);
-        let (shards, records) = records
-            .map(|(shard, record)| (u32::from(shard.0), encode_record(&record)))
-            .unzip();
+        let (shards, records) = columns_of(&shards.iter().filter_map(record).collect());
         Ok(Response::new(pb::ListRecordsResponse { shards, records }))
+    }
+
+    async fn tell_records(
+        &self,
+        request: Request<pb::TellRecordsRequest>,
+    ) -> Result<Response<pb::TellRecordsResponse>, Status> {
+        let request = request.into_inner();
+        let peers = self.peers_of(&request.store)?;
+        peers.hear(records_of(&request.shards, &request.records)?);
+        Ok(Response::new(pb::TellRecordsResponse {}))
     }
 
     async fn ping(

@@ -24,7 +24,7 @@ pub(crate) async fn install_all(
     metadata: &dyn MetadataStore,
     mut followed: watch::Receiver<Arc<ClusterLayout>>,
 ) -> InstallFailure {
-    let reported = |shard, store| peers.report(shard, store);
+    let reported = |shard, store| peers.reported_epoch(shard, store);
     let mut told = peers.told();
     // It is followed as long as the metadata is open.
     loop {
@@ -33,16 +33,13 @@ pub(crate) async fn install_all(
         let read = async {
             tokio::select! {
                 read = timeout(METADATA_PATIENCE, metadata.layout()) => read.ok()?.ok(),
-                Ok(()) = told.changed() => {
-                    told.mark_changed();
-                    None
-                }
+                Ok(()) = told.changed() => None,
             }
         };
         let mut installed = install_news(engine, &layout, reported, read).await;
-        if installed.is_ok() && told.has_changed().unwrap_or(false) {
-            let records = Arc::clone(&told.borrow_and_update());
-            installed = install_told(engine, &records, reported).await;
+        if installed.is_ok() {
+            let news = told.borrow_and_update().clone();
+            installed = install_told(engine, news, reported).await;
         }
         if let Err(problem) = installed {
             return problem;
@@ -55,13 +52,12 @@ pub(crate) async fn install_all(
     }
 }
 
-/// Installs records of which another store told. That one may be behind this one in some.
+/// Installs records of which other stores told. They may be behind this one in some.
 async fn install_told(
     engine: &Engine,
-    records: &ShardRecords,
+    mut news: ShardRecords,
     reported: impl Fn(ShardId, StoreId) -> Epoch,
 ) -> Result<(), InstallFailure> {
-    let mut news = records.clone();
     news.retain(|shard, record| record.epoch >= engine.report(*shard));
     engine.install(&news, reported).await
 }
@@ -190,7 +186,7 @@ mod tests {
         let (layouts, engine, _directory) = opened().await;
         let none = |_, _| Epoch::NONE;
         let records = |layout: usize| layouts[layout].records().unwrap();
-        let told = |layout| install_told(&engine, records(layout), none);
+        let told = |layout| install_told(&engine, records(layout).clone(), none);
         told(0).await.unwrap();
         told(2).await.unwrap();
         told(1).await.unwrap();
@@ -200,7 +196,7 @@ mod tests {
         for record in other.values_mut() {
             Arc::make_mut(record).nonce ^= 1;
         }
-        let refused = install_told(&engine, &other, none).await.unwrap_err();
+        let refused = install_told(&engine, other, none).await.unwrap_err();
         assert!(matches!(
             refused,
             InstallFailure::Record {

@@ -113,6 +113,11 @@ impl Health {
         }
     }
 
+    /// Takes note that it lives, and had too much to do to say more.
+    pub(super) const fn note_life(&mut self, now: Instant) {
+        self.answered = Some(now);
+    }
+
     /// The epoch of a shard that it has reported.
     pub(super) fn report(&self, shard: ShardId) -> Epoch {
         self.reports.get(&shard).copied().unwrap_or(Epoch::NONE)
@@ -396,6 +401,23 @@ mod tests {
         scene.now += ABSENT_AFTER;
         assert_eq!(scene.dead(), []);
         assert_eq!(scene.others.silent(scene.now), none());
+    }
+
+    /// What it said before stays.
+    #[test]
+    fn a_store_with_too_much_to_do_to_say_more_lives() {
+        let mut scene = Scene::new();
+        let silent = BTreeSet::from([A]);
+        scene.pass(INTERVAL, &[(A, none()), (B, silent.clone())]);
+        for _ in 0..10 {
+            scene.now += INTERVAL;
+            scene.others.look(scene.now, &both());
+            let health = scene.others.by_store.get_mut(&B).unwrap();
+            health.note_life(scene.now);
+        }
+        assert_eq!(scene.others.live(scene.now), BTreeSet::from([B]));
+        assert_eq!(scene.others.by_store[&B].silent_to_it, silent);
+        assert_eq!(scene.dead(), [A]);
     }
 
     #[test]

@@ -8,7 +8,7 @@
 //! | `health` | which stores are dead, as far as is known |
 //! | `learning` | which shards are copied, and when |
 //! | `leavings` | which shards a store has left lately |
-//! | `news` | records that others have and the metadata does not tell of |
+//! | `news` | records that the metadata does not tell this store, or another one |
 //! | `own_disk` | whether the own disk answers, and as fast as those of others |
 //! | `pings` | asking them for signs of life |
 //! | `readiness` | whether this node holds all that it should |
@@ -27,6 +27,7 @@ mod readiness;
 mod step_log;
 mod steps;
 
+pub(crate) use news::{columns_of, records_of};
 pub use pings::{ask_for_epochs, heard_of};
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -39,6 +40,7 @@ use simshard_topology::replication::{Epoch, ShardRecord, ShardRecords, StoreId};
 use simshard_topology::{ShardId, ShardSet};
 use tokio::sync::watch;
 use tokio::time::Instant;
+use tracing::info;
 
 use crate::engine::Engine;
 use crate::reconcile::Copies;
@@ -76,8 +78,8 @@ pub(crate) struct Peers {
     ready: watch::Sender<bool>,
     /// The copies since whose end the corpora were compared with the metadata.
     agreed: watch::Sender<Copies>,
-    /// The records of which another store told last.
-    told: watch::Sender<Arc<ShardRecords>>,
+    /// The latest records of which other stores told.
+    told: watch::Sender<ShardRecords>,
 }
 
 impl Peers {
@@ -104,9 +106,29 @@ impl Peers {
         &self.agreed
     }
 
-    /// Records of which other stores tell.
-    pub(crate) fn told(&self) -> watch::Receiver<Arc<ShardRecords>> {
+    /// The latest records of which other stores told. What waits for a report is told again.
+    pub(crate) fn told(&self) -> watch::Receiver<ShardRecords> {
         self.told.subscribe()
+    }
+
+    /// Takes note of records of which another store tells.
+    pub(crate) fn hear(&self, records: ShardRecords) {
+        let mut news = ShardSet::EMPTY;
+        self.told.send_modify(|told| {
+            for (shard, record) in records {
+                let known = told.get(&shard).map_or(Epoch::NONE, |known| known.epoch);
+                if record.epoch > known {
+                    news.insert(shard);
+                }
+                // Another record of the same epoch is refused where it is installed.
+                if record.epoch >= known {
+                    told.insert(shard, record);
+                }
+            }
+        });
+        if !news.is_empty() {
+            info!(shards = %news, "another node tells of records of shards");
+        }
     }
 
     /// The store of this process, and the number of its start.
@@ -124,8 +146,8 @@ impl Peers {
         self.others.lock().unheard()
     }
 
-    /// The epoch of a shard that a store has reported.
-    pub(crate) fn report(&self, shard: ShardId, store: StoreId) -> Epoch {
+    /// The epoch of a shard that another store has on disk, by what it has reported.
+    pub(crate) fn reported_epoch(&self, shard: ShardId, store: StoreId) -> Epoch {
         let others = self.others.lock();
         let health = others.by_store.get(&store);
         health.map_or(Epoch::NONE, |health| health.report(shard))
@@ -155,6 +177,12 @@ impl Peers {
     fn note(&self, store: StoreId, sign: Sign) {
         if let Some(health) = self.others.lock().by_store.get_mut(&store) {
             health.note(Instant::now(), sign);
+        }
+    }
+
+    fn note_life(&self, store: StoreId) {
+        if let Some(health) = self.others.lock().by_store.get_mut(&store) {
+            health.note_life(Instant::now());
         }
     }
 
@@ -218,13 +246,4 @@ fn is_short(record: &ShardRecord) -> bool {
 
 fn names(record: &ShardRecord, store: StoreId) -> bool {
     record.write_set().any(|named| named == store)
-}
-
-/// The epoch of a shard that a store has on disk, by its report; that of this node by its own log.
-fn synced(others: &Others, own: StoreId, engine: &Engine, shard: ShardId, store: StoreId) -> Epoch {
-    if store == own {
-        return engine.report(shard);
-    }
-    let health = others.by_store.get(&store);
-    health.map_or(Epoch::NONE, |health| health.report(shard))
 }

@@ -108,6 +108,11 @@ impl OwnDisk {
         self.looks > PATIENT_LOOKS
     }
 
+    /// Whether something has waited for the disk for so long that the disk may hang.
+    pub(super) const fn is_late(&self) -> bool {
+        self.looks >= SLOW_LOOKS
+    }
+
     /// The stores whose disks have been much faster for some time.
     pub(super) fn much_faster(&self) -> impl Iterator<Item = StoreId> {
         let faster = self.faster.iter();
@@ -195,6 +200,7 @@ mod tests {
             let mut disk = OwnDisk::default();
             let mut hangs = |awaited| {
                 disk.look(Instant::now(), awaited, &BTreeMap::new());
+                assert!(disk.is_late() || !disk.hangs());
                 disk.hangs()
             };
             for look in 0..PATIENT_LOOKS * 3 {

@@ -8,14 +8,14 @@ use futures_util::future::join_all;
 use simshard_cluster::ClusterLayout;
 use simshard_proto::shard::v1 as pb;
 use simshard_proto::shard::v1::shard_service_client::ShardServiceClient;
-use simshard_proto::{endpoint, epochs_into};
+use simshard_proto::{Reason, endpoint, epochs_into};
 use simshard_topology::ShardId;
 use simshard_topology::replication::{Epoch, StoreId};
 use tokio::sync::watch;
 use tokio::time::{MissedTickBehavior, interval, timeout};
 use tokio_util::task::AbortOnDropHandle;
 use tonic::transport::{Channel, Endpoint};
-use tonic::{Code, Status};
+use tonic::{Response, Status};
 
 use super::health::{INTERVAL, Sign};
 use super::{Peers, names, other_replicas};
@@ -113,15 +113,26 @@ async fn ask(channel: Channel, store: StoreId, peers: &Peers) -> bool {
     };
     let mut client = ShardServiceClient::new(channel);
     match timeout(ANSWER_TIMEOUT, client.ping(request)).await {
-        Ok(Ok(answer)) => {
-            if let Ok(sign) = sign_of(&answer.into_inner(), store) {
+        Ok(answer) => take(answer.map(Response::into_inner), store, peers),
+        Err(_elapsed) => false,
+    }
+}
+
+/// Takes an answer. Returns whether it is one.
+fn take(answer: Result<pb::PingResponse, Status>, store: StoreId, peers: &Peers) -> bool {
+    match answer {
+        Ok(answer) => {
+            if let Ok(sign) = sign_of(&answer, store) {
                 peers.note(store, sign);
             }
             true
         }
         // A node with too much to do lives.
-        Ok(Err(status)) => status.code() == Code::ResourceExhausted,
-        Err(_elapsed) => false,
+        Err(status) if Reason::of(&status) == Some(Reason::Overloaded) => {
+            peers.note_life(store);
+            true
+        }
+        Err(_failed) => false,
     }
 }
 
@@ -188,4 +199,22 @@ fn sign_of(answer: &pb::PingResponse, store: StoreId) -> Result<Sign, Status> {
         log_delay: (answer.log_delay_millis > 0)
             .then(|| Duration::from_millis(answer.log_delay_millis.into())),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_node_with_too_much_to_do_to_answer_lives() {
+        let [own, other] = [StoreId([1; 16]), StoreId([2; 16])];
+        let peers = Peers::new(own, 1, crate::Takeover::default());
+        peers.look(&BTreeSet::from([other]));
+        let is_unheard = || peers.unheard().contains(&other);
+        assert!(!take(Err(Status::unavailable("gone")), other, &peers));
+        assert!(is_unheard());
+        let overloaded = Reason::Overloaded.status("retry a little later", []);
+        assert!(take(Err(overloaded), other, &peers));
+        assert!(!is_unheard());
+    }
 }

@@ -10,7 +10,7 @@ use tracing::{info, warn};
 
 /// The step that was last chosen for each shard, and why the node leaves the shard, if it does by that.
 #[derive(Debug, Default)]
-pub(super) struct Chosen(Mutex<BTreeMap<ShardId, (Step, Cause)>>);
+pub(super) struct Chosen(Mutex<BTreeMap<ShardId, (Step, Option<Cause>)>>);
 
 /// Why a node leaves shards by itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,7 +27,7 @@ type Line = (&'static str, Option<StoreId>);
 
 impl Chosen {
     /// Takes note of a step.
-    pub(super) fn note(&self, shard: ShardId, step: Step, cause: Cause) {
+    pub(super) fn note(&self, shard: ShardId, step: Step, cause: Option<Cause>) {
         self.0.lock().insert(shard, (step, cause));
     }
 
@@ -46,21 +46,21 @@ impl Chosen {
         }
     }
 
-    /// Whether the own store has left a shard for this reason.
-    pub(super) fn has_left(&self, taken: &ShardRecords, own: StoreId, cause: Cause) -> bool {
+    /// Whether the own store has left a shard for one of these reasons.
+    pub(super) fn has_left(&self, taken: &ShardRecords, causes: &[Cause]) -> bool {
         let chosen = self.0.lock();
-        taken.keys().any(|shard| {
-            let leaves = [Step::Evict(own), Step::DropLearner(own)];
-            let chosen = chosen.get(shard);
-            chosen.is_some_and(|(step, why)| leaves.contains(step) && *why == cause)
-        })
+        let mut left = taken.keys().filter_map(|shard| chosen.get(shard)?.1);
+        left.any(|cause| causes.contains(&cause))
     }
 
     fn lines(self, taken: &ShardRecords, own: StoreId) -> BTreeMap<Line, ShardSet> {
         let mut lines = BTreeMap::<Line, Vec<ShardId>>::new();
         let chosen = self.0.into_inner().into_iter();
         for (shard, (step, cause)) in chosen.filter(|(shard, _)| taken.contains_key(shard)) {
-            let line = line_of(step, own, cause);
+            let line = match cause {
+                Some(cause) => (said_of(cause), Some(own)),
+                None => line_of(step),
+            };
             lines.entry(line).or_default().push(shard);
         }
         let lines = lines.into_iter();
@@ -70,13 +70,11 @@ impl Chosen {
     }
 }
 
-fn line_of(step: Step, own: StoreId, cause: Cause) -> Line {
+/// Of a step by which the own store does not leave.
+const fn line_of(step: Step) -> Line {
     match step {
         Step::AddLearner(_) => ("this node comes to shards, as a learner", None),
         Step::Promote { .. } => ("this node holds shards in sync", None),
-        Step::Evict(store) | Step::DropLearner(store) if store == own => {
-            (said_of(cause), Some(own))
-        }
         Step::Evict(store) | Step::DropLearner(store) => (
             "shards go on without a node that does not answer",
             Some(store),
@@ -116,27 +114,30 @@ mod tests {
         let record = Arc::new(ShardRecord::first(0, &[own, other], 7));
         let chosen = Chosen::default();
         let steps = [
-            Step::Evict(other),
-            Step::Evict(own),
-            Step::Promote {
-                store: own,
-                copied: record.epoch,
-            },
-            Step::Evict(other),
-            Step::AddLearner(own),
+            (Step::Evict(other), None),
+            (Step::Evict(own), Some(Cause::Damage)),
+            (
+                Step::Promote {
+                    store: own,
+                    copied: record.epoch,
+                },
+                None,
+            ),
+            (Step::Evict(other), None),
+            (Step::DropLearner(own), Some(Cause::SlowDisk)),
         ];
-        for (shard, step) in (0..).zip(steps) {
-            chosen.note(ShardId(shard), step, Cause::Damage);
+        for (shard, (step, cause)) in (0..).zip(steps) {
+            chosen.note(ShardId(shard), step, cause);
         }
         // The last one was not taken.
         let taken = (0..4).map(|shard| (ShardId(shard), Arc::clone(&record)));
-        let lines = chosen.lines(&taken.collect(), own);
+        let taken = taken.collect();
+        assert!(chosen.has_left(&taken, &[Cause::DiskHangs, Cause::Damage]));
+        assert!(!chosen.has_left(&taken, &[Cause::SlowDisk]));
+        let lines = chosen.lines(&taken, own);
         let shards = |line: Line| lines[&line].to_string();
         assert_eq!(lines.len(), 3);
-        assert_eq!(
-            shards(line_of(Step::Evict(other), own, Cause::Damage)),
-            "00,03"
-        );
+        assert_eq!(shards(line_of(Step::Evict(other))), "00,03");
         assert_eq!(shards((said_of(Cause::Damage), Some(own))), "01");
         assert_eq!(shards(("this node holds shards in sync", None)), "02");
     }

@@ -3,8 +3,9 @@
 //!
 //! # Invariants
 //! - PE3: a dead store leaves only if as many stores in sync as the record needs have answered lately, or all that it has.
-//!   So a process that is cut off from all others takes none out where two must be in sync. An eviction that would be
-//!   refused stands in the way of no other step.
+//!   So a process that is cut off from all others takes none out where two must be in sync. The own store counts only if
+//!   its disk is not late: else it may never write down that the other has left. An eviction that would be refused stands
+//!   in the way of no other step.
 //! - PE4: the own store comes only to a shard that has too few replicas and a live store in sync. To one that it never
 //!   held, it comes only after a while.
 //! - PE6: a store that can write nothing, as it has no room or its disk hangs, is no learner: it neither comes nor stays
@@ -20,7 +21,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use simshard_cluster::{ClusterLayout, KeyValueStore, METADATA_PATIENCE, take_steps};
-use simshard_topology::replication::{InSync, Learner, Role, Searched, ShardRecord, Step, StoreId};
+use simshard_topology::replication::{Epoch, Role, Searched, ShardRecord, Step, StoreId};
 use simshard_topology::{ShardId, ShardSet};
 use tokio::sync::watch;
 use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
@@ -30,7 +31,7 @@ use super::health::{INTERVAL, Others};
 use super::leavings::Leavings;
 use super::own_disk::OwnDisk;
 use super::step_log::{Cause, Chosen};
-use super::{Peers, is_short, names, share, synced};
+use super::{Peers, is_short, names, share};
 use crate::engine::Engine;
 use crate::error::NodeError;
 use crate::reconcile::Copies;
@@ -69,7 +70,7 @@ pub(super) async fn run(
         if !members.have_steps(&layout) {
             continue;
         }
-        let outcome = members.take_steps(keys, &others, engine, &layout).await;
+        let outcome = members.take_steps(keys, peers, engine, &layout).await;
         if let Err(error) = &outcome
             && !is_failing
         {
@@ -107,6 +108,8 @@ struct Members {
     has_room: bool,
     /// Whether the own store waits for a disk that does not answer.
     disk_hangs: bool,
+    /// Whether it has waited for its disk for a while, so that the disk may hang.
+    disk_is_late: bool,
     /// The stores whose disks have been much faster than the own one for some time.
     much_faster: BTreeSet<StoreId>,
     /// Whether the own store stays away, as its disk was slow or hung.
@@ -140,6 +143,7 @@ impl Members {
             roles,
             has_room: engine.store().shortage().is_none(),
             disk_hangs: false,
+            disk_is_late: false,
             much_faster: BTreeSet::new(),
             rests: false,
             lately_left: ShardSet::EMPTY,
@@ -152,6 +156,7 @@ impl Members {
 
     fn note_disk(&mut self, disk: &OwnDisk) {
         self.disk_hangs = disk.hangs();
+        self.disk_is_late = disk.is_late();
         self.much_faster = disk.much_faster().collect();
         self.rests = disk.rests();
     }
@@ -163,13 +168,26 @@ impl Members {
 
     /// The next step of a shard, if there is one.
     fn step(&self, shard: ShardId, record: &ShardRecord) -> Option<Step> {
-        if names(record, self.own) {
-            self.leaving(shard, record)
-                .or_else(|| self.promotion(shard, record))
-                .or_else(|| record.heating(self.own, |store| self.searched(shard, store)))
-        } else {
-            self.coming(shard, record)
+        self.step_and_cause(shard, record).map(|(step, _)| step)
+    }
+
+    /// The next step of a shard, and why the own store leaves, if it does by that.
+    fn step_and_cause(
+        &self,
+        shard: ShardId,
+        record: &ShardRecord,
+    ) -> Option<(Step, Option<Cause>)> {
+        if !names(record, self.own) {
+            return Some((self.coming(shard, record)?, None));
         }
+        if let Some((step, cause)) = self.own_leaving(shard, record) {
+            return Some((step, Some(cause)));
+        }
+        let step = self
+            .dead_leaving(record)
+            .or_else(|| self.promotion(shard, record))
+            .or_else(|| record.heating(self.own, |store| self.searched(shard, store)))?;
+        Some((step, None))
     }
 
     /// Whether the own store can take changes.
@@ -177,37 +195,60 @@ impl Members {
         self.has_room && !self.disk_hangs
     }
 
-    /// The step by which a dead store leaves a shard of this node, or this one.
-    fn leaving(&self, shard: ShardId, record: &ShardRecord) -> Option<Step> {
-        self.own_leaving(shard, record)
-            .or_else(|| self.dead_leaving(record))
+    /// The step by which this store leaves, and why.
+    fn own_leaving(&self, shard: ShardId, record: &ShardRecord) -> Option<(Step, Cause)> {
+        let first = |causes: &[(bool, Cause)]| {
+            let mut causes = causes.iter().filter(|(holds, _)| *holds);
+            causes.next().map(|(_, cause)| *cause)
+        };
+        if let Some(learner) = record.learner(self.own) {
+            let cause = first(&self.against_learning(shard, record, learner.added))?;
+            return Some((Step::DropLearner(self.own), cause));
+        }
+        let cause = first(&self.against_staying(shard, record)).filter(|_| record.may_evict())?;
+        Some((Step::Evict(self.own), cause))
     }
 
-    /// The step by which this store leaves, if it can write nothing. As a learner it would fail each change (PE6). With a
-    /// disk that hangs or is slow it would hold up each one (PE7, PE13). If a file of the shard is damaged, it fails those
-    /// that read it (PE9).
-    fn own_leaving(&self, shard: ShardId, record: &ShardRecord) -> Option<Step> {
+    /// What may speak against this store as a learner, and whether it does. One that can write nothing would fail each
+    /// change (PE6). With a slow disk it would hold up each one (PE13). A copy that is damaged is of no use (PE9).
+    fn against_learning(
+        &self,
+        shard: ShardId,
+        record: &ShardRecord,
+        added: Epoch,
+    ) -> [(bool, Cause); 5] {
+        // Until the shard begins anew, the damage may be in its old files.
+        let anew = [Role::Copying { added }, Role::Copied { added }];
         let role = self.roles.get(&shard);
-        let is_damaged = self.is_damaged(self.own, shard);
-        if let Some(&Learner { added, .. }) = record.learner(self.own) {
-            // Until the shard begins anew, the damage may be in its old files.
-            let anew = [Role::Copying { added }, Role::Copied { added }];
-            let has_begun = role.is_some_and(|role| anew.contains(role));
-            // Without a report of a store in sync it cannot begin, and refuses each change meanwhile.
-            let mut in_sync = record.in_sync.iter();
-            let is_stuck = !has_begun && in_sync.all(|entry| self.silent.contains(&entry.store));
-            let is_unfit = !self.can_write() || is_damaged && has_begun;
-            let leaves = is_unfit || is_stuck || self.is_slow(record);
-            return leaves.then_some(Step::DropLearner(self.own));
-        }
-        let is_damaged = is_damaged && role == Some(&Role::InSync);
-        let is_better = |entry: &InSync| {
-            let is_whole = !self.is_damaged(entry.store, shard);
-            self.live.contains(&entry.store) && (self.disk_hangs || is_damaged && is_whole)
-        };
+        let has_begun = role.is_some_and(|role| anew.contains(role));
+        // Without a report of a store in sync it cannot begin, and refuses each change meanwhile.
+        let mut in_sync = record.in_sync.iter();
+        let is_stuck = !has_begun && in_sync.all(|entry| self.silent.contains(&entry.store));
+        let is_damaged = has_begun && self.is_damaged(self.own, shard);
+        [
+            (self.disk_hangs, Cause::DiskHangs),
+            (!self.has_room, Cause::NoRoom),
+            (self.is_slow(record), Cause::SlowDisk),
+            (is_damaged, Cause::Damage),
+            (is_stuck, Cause::NoSource),
+        ]
+    }
+
+    /// What may speak against this store as one in sync, and whether it does. With a disk that hangs or is slow it would
+    /// hold up each change (PE7, PE13). If a file of the shard is damaged, it fails those that read it (PE9).
+    fn against_staying(&self, shard: ShardId, record: &ShardRecord) -> [(bool, Cause); 3] {
+        let live = record.in_sync.iter().map(|entry| entry.store);
+        let mut live = live.filter(|store| self.live.contains(store)).peekable();
+        let has_live = live.peek().is_some();
+        let has_whole = live.any(|store| !self.is_damaged(store, shard));
+        let is_damaged =
+            self.is_damaged(self.own, shard) && self.roles.get(&shard) == Some(&Role::InSync);
         let is_slow = self.is_slow(record) && !self.is_needed(shard, record);
-        let leaves = is_slow || record.in_sync.iter().any(is_better);
-        (leaves && record.may_evict()).then_some(Step::Evict(self.own))
+        [
+            (self.disk_hangs && has_live, Cause::DiskHangs),
+            (is_slow, Cause::SlowDisk),
+            (is_damaged && has_whole, Cause::Damage),
+        ]
     }
 
     /// Whether the disk of the own store is slow beside those of most others in sync. These must be as many as an eviction
@@ -239,6 +280,7 @@ impl Members {
         of_store.is_some_and(|shards| shards.contains(shard))
     }
 
+    /// The step by which a dead store leaves.
     fn dead_leaving(&self, record: &ShardRecord) -> Option<Step> {
         let least = record.least_in_sync().min(record.in_sync.len());
         if self.live_in_sync(record) < least {
@@ -294,60 +336,52 @@ impl Members {
         may_come.then_some(Step::AddLearner(self.own))
     }
 
-    /// Whether a store in sync is this one, or has answered lately.
+    /// Whether a store in sync has answered lately.
     fn has_live(&self, record: &ShardRecord) -> bool {
         self.live_in_sync(record) > 0
     }
 
-    /// How many stores in sync are this one, or have answered lately.
+    /// How many stores in sync have answered lately. This one does if its disk has.
     fn live_in_sync(&self, record: &ShardRecord) -> usize {
         let in_sync = record.in_sync.iter().map(|entry| entry.store);
+        let own_lives = !self.disk_is_late;
         in_sync
-            .filter(|store| *store == self.own || self.live.contains(store))
+            .filter(|store| *store == self.own && own_lives || self.live.contains(store))
             .count()
-    }
-
-    /// Why the own store leaves a shard, if it does by this step.
-    fn cause(&self, shard: ShardId, record: &ShardRecord, step: Step) -> Cause {
-        if self.disk_hangs {
-            Cause::DiskHangs
-        } else if step == Step::DropLearner(self.own) && !self.has_room {
-            Cause::NoRoom
-        } else if self.is_damaged(self.own, shard) {
-            Cause::Damage
-        } else if self.is_slow(record) {
-            Cause::SlowDisk
-        } else {
-            Cause::NoSource
-        }
     }
 
     /// Takes the next step of each record. Answers whether the own store has left a shard because of its disk.
     async fn take_steps(
         &self,
         keys: &dyn KeyValueStore,
-        others: &Others,
+        peers: &Peers,
         engine: &Engine,
         layout: &ClusterLayout,
     ) -> Result<bool, NodeError> {
         let chosen = Chosen::default();
+        let reported_epoch = |shard: ShardId, store: StoreId| {
+            if store == self.own {
+                engine.report(shard)
+            } else {
+                peers.reported_epoch(shard, store)
+            }
+        };
         let steps = take_steps(
             keys,
             |shard, record| {
-                let step = self.step(shard, record)?;
-                chosen.note(shard, step, self.cause(shard, record, step));
+                let (step, cause) = self.step_and_cause(shard, record)?;
+                chosen.note(shard, step, cause);
                 Some(step)
             },
-            |shard, store| synced(others, self.own, engine, shard, store),
+            reported_epoch,
             |shard, store| self.searched(shard, store) == Searched::Lost,
         );
         match timeout(METADATA_PATIENCE, steps).await {
             Ok(steps) => {
                 let taken = steps?.taken;
-                let causes = [Cause::SlowDisk, Cause::DiskHangs];
-                let has_left = causes.map(|cause| chosen.has_left(&taken, self.own, cause));
+                let has_left = chosen.has_left(&taken, &[Cause::SlowDisk, Cause::DiskHangs]);
                 chosen.tell(&taken, self.own, layout);
-                Ok(has_left.contains(&true))
+                Ok(has_left)
             }
             Err(_elapsed) => Err(NodeError::MetadataLate(METADATA_PATIENCE)),
         }
@@ -356,7 +390,7 @@ impl Members {
 
 #[cfg(test)]
 mod tests {
-    use simshard_topology::replication::Epoch;
+    use simshard_topology::replication::Learner;
 
     use super::*;
 
@@ -379,6 +413,7 @@ mod tests {
             roles: BTreeMap::from([(SHARD, role)]),
             has_room: true,
             disk_hangs: false,
+            disk_is_late: false,
             much_faster: BTreeSet::new(),
             rests: false,
             lately_left: ShardSet::EMPTY,
@@ -429,6 +464,21 @@ mod tests {
         // Not even one of two is left.
         other.in_sync.truncate(1);
         assert_eq!(step(&[], &[2], &other), drop);
+    }
+
+    /// PE3: it could not write down that the other has left, which may come back and has all.
+    #[test]
+    fn a_store_whose_disk_is_late_takes_no_dead_one_out_to_be_alone() {
+        let mut late = members(Role::InSync, &[], &[1]);
+        late.disk_is_late = true;
+        let two = ShardRecord::first(0, &STORES[..2], 7);
+        assert_eq!(late.step(SHARD, &two), None);
+        // Others are enough.
+        late.live.insert(STORES[2]);
+        let mut three = ShardRecord::first(0, &STORES, 7).with_want(2);
+        assert_eq!(late.step(SHARD, &three), Some(Step::Evict(STORES[1])));
+        three.min_in_sync = 2;
+        assert_eq!(late.step(SHARD, &three), None);
     }
 
     /// It would refuse each change until it hears a report.
@@ -625,6 +675,25 @@ mod tests {
         assert_eq!(members.step(SHARD, &few), None);
         few.min_in_sync = 1;
         assert_eq!(members.step(SHARD, &few), evict);
+    }
+
+    /// PE9, PE13: a store that leaves for its disk is to stay away.
+    #[test]
+    fn a_store_that_is_damaged_and_slow_leaves_for_the_cause_that_lets_it_leave() {
+        let mut members = members(Role::InSync, &[1, 2], &[]);
+        members.much_faster = BTreeSet::from([STORES[1], STORES[2]]);
+        members.damaged = BTreeMap::from([(STORES[0], ShardSet::from_iter([SHARD]))]);
+        let record = ShardRecord::first(0, &STORES, 7);
+        let leaves = |members: &Members, cause| {
+            let step = members.step_and_cause(SHARD, &record);
+            assert_eq!(step, Some((Step::Evict(STORES[0]), Some(cause))));
+        };
+        leaves(&members, Cause::SlowDisk);
+        // Slow, it would stay.
+        members.lately_left = ShardSet::from_iter([SHARD]);
+        leaves(&members, Cause::Damage);
+        members.disk_hangs = true;
+        leaves(&members, Cause::DiskHangs);
     }
 
     /// PE9: what is damaged is set aside once the shard begins anew.
