@@ -66,7 +66,7 @@ fn replaced(peers: &Peers, engine: &Engine, layout: &ClusterLayout) -> ShardSet 
     let replaced = roles.filter(|(shard, record, role)| {
         let current = records.get(shard);
         let is_current = current.is_some_and(|current| current.epoch == record.epoch);
-        let is_sealed = || record.is_sealed(|store| peers.report(*shard, store));
+        let is_sealed = || record.is_sealed(|store| peers.reported_epoch(*shard, store));
         *role == Role::None && is_current && is_complete(record) && is_sealed()
     });
     replaced.map(|(shard, ..)| shard).collect()
