@@ -14,9 +14,9 @@ use crate::files;
 use crate::log::{AbruptEnd, Record, Torn, survey};
 use crate::manifest::Manifest;
 use crate::merge::Cursor;
-use crate::segment::{BlockCache, Segment};
+use crate::segment::{BlockCache, Segment, SegmentId, SegmentMeta};
 use crate::store::{
-    Corpus, FailureNote, LOG, OpenError, Replicas, SEGMENTS, entries_of, lock_for_looking,
+    Corpus, FailureNote, LOG, NewCopies, OpenError, Replicas, SEGMENTS, lock_for_looking,
     read_failure_note,
 };
 
@@ -35,7 +35,8 @@ pub struct Inspection {
     pub corpora: Vec<Corpus>,
     /// Corpora that were dropped, by uid.
     pub dropped: BTreeSet<CorpusUid>,
-    /// The segments, by shard, then age.
+    /// The segments that the next start reads, by shard, then age: those of the manifest and of copies that only the log
+    /// names yet.
     pub segments: Vec<SegmentFile>,
     /// Files of the log.
     pub log_files: usize,
@@ -48,12 +49,12 @@ pub struct Inspection {
     /// The note of the store, if it has failed for good.
     pub failed: Option<FailureNote>,
     folder: Arc<dyn Directory>,
-    manifest: Manifest,
+    metas: BTreeMap<SegmentId, SegmentMeta>,
     /// `None` if the directory has no file to lock.
     lock: Option<Box<dyn StoredFile>>,
 }
 
-/// A segment, as the manifest names it.
+/// A segment, as manifest or log name it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SegmentFile {
     /// Its shard.
@@ -86,25 +87,29 @@ pub(crate) fn inspect_in(directory: &dyn Directory) -> Result<Inspection, OpenEr
         path: directory.path().to_owned(),
     })?;
     let mut replicas = Replicas::of(&manifest);
+    let mut copies = NewCopies::default();
+    let mut anew = ShardSet::EMPTY;
     let visit = |sequence: u64, record: Record| {
-        if let Record::Operation(operation) = record
-            && let Some(entries) = entries_of(&operation)
-        {
-            replicas.restore(&entries, sequence);
+        if let Record::Operation(operation) = record {
+            let begun = copies.take(&mut replicas, sequence, &operation);
+            anew = anew.union(&begun);
         }
         Ok::<(), OpenError>(())
     };
     let log = files::folder(directory, LOG)?;
     let survey = survey(log, manifest.store, manifest.first_sequence, visit)?;
     let folder = files::folder(directory, SEGMENTS)?;
-    let all = manifest.all_segments();
-    let segments = all.iter().map(|(id, meta)| SegmentFile {
+    let metas = copies.all_segments(&manifest);
+    let copied = copies.iter().flat_map(|copy| &copy.segments);
+    let copied: BTreeSet<SegmentId> = copied.map(|(id, _)| *id).collect();
+    let segments = metas.iter().map(|(id, meta)| SegmentFile {
         shard: id.shard,
         path: folder.path().join(id.to_string()),
         bytes: meta.bytes,
         elements: meta.elements,
         highest_version: meta.highest_version,
-        is_set_aside: manifest.aside.contains_key(id),
+        is_set_aside: !copied.contains(id)
+            && (manifest.aside.contains_key(id) || anew.contains(id.shard)),
     });
     let corpora = manifest.corpora.iter();
     Ok(Inspection {
@@ -123,7 +128,7 @@ pub(crate) fn inspect_in(directory: &dyn Directory) -> Result<Inspection, OpenEr
         abrupt_end: survey.abrupt_end,
         failed: read_failure_note(directory)?,
         folder,
-        manifest,
+        metas,
         lock,
     })
 }
@@ -142,7 +147,7 @@ impl Inspection {
     /// The first damage that is found, with its file and offset.
     pub fn verify(&self, mut progress: impl FnMut(u64)) -> Result<(), ReadError> {
         let cache = Arc::new(BlockCache::new(0));
-        for (id, meta) in self.manifest.all_segments() {
+        for (&id, &meta) in &self.metas {
             let segment = Segment::open(&*self.folder, self.store, id, meta, Arc::clone(&cache))?;
             segment.verify(|_| true)?;
             walk(&segment)?;

@@ -79,6 +79,7 @@ pub(crate) use maintenance::Maintenance;
 pub use open::Holding;
 pub(crate) use open::{LOG, SEGMENTS};
 pub use page::PageStart;
+pub(crate) use replay::NewCopies;
 pub use replicas::Installation;
 pub(crate) use replicas::{Replicas, entries_of};
 use resting::Resting;

@@ -87,12 +87,12 @@ impl Store {
         let cache = Arc::new(BlockCache::new(options.cache_bytes));
         let mut shards = open_segments(&*segments, &manifest, &cache)?;
         let mut log = replay_log(&*directory, &manifest, &mut shards)?;
-        report(&*directory, &manifest, &log.tail);
         // A process that was killed may have left names of files in memory only.
         files::sync(&*directory)?;
         files::sync(&*segments)?;
         add_copies(&*segments, &manifest, &log, &cache, &mut shards)?;
         renew(&mut manifest, &shards);
+        report(&*directory, &manifest, &log.tail);
         settle(&directory, &mut manifest, &mut log, owned, records.as_ref())?;
         shards.retain(|id, _| owned.contains(*id));
         delete_leftovers(&*segments, &manifest)?;

@@ -30,7 +30,7 @@ pub(super) fn replay_log(
         replicas: Replicas::of(manifest),
         shards,
         tables: BTreeMap::new(),
-        copies: BTreeMap::new(),
+        copies: NewCopies::default(),
     };
     let log = directory.folder(LOG).map_err(|source| LogError::Io {
         action: "open",
@@ -55,7 +55,45 @@ pub(super) struct Replayed {
     pub(super) tail: Tail,
     pub(super) catalog: Catalog,
     pub(super) replicas: Replicas,
-    copies: BTreeMap<ShardId, ShardCopy>,
+    copies: NewCopies,
+}
+
+/// The copies that the log names and the manifest does not name yet, by shard.
+#[derive(Debug, Default)]
+pub(crate) struct NewCopies(BTreeMap<ShardId, ShardCopy>);
+
+impl NewCopies {
+    /// Takes what a record of the log says of shards. Answers those that begin anew.
+    pub(crate) fn take(
+        &mut self,
+        replicas: &mut Replicas,
+        sequence: u64,
+        operation: &Operation,
+    ) -> ShardSet {
+        let entries = entries_of(operation).unwrap_or_default();
+        let (anew, copied) = replicas.restore(&entries, sequence);
+        for shard in anew.iter() {
+            self.0.remove(&shard);
+        }
+        if let Operation::Copied(copy) = operation
+            && copied.contains(copy.shard)
+        {
+            self.0.insert(copy.shard, copy.clone());
+        }
+        anew
+    }
+
+    /// The copies, by shard.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &ShardCopy> {
+        self.0.values()
+    }
+
+    /// The segments that a start opens: those of the manifest, and of these copies.
+    pub(crate) fn all_segments(&self, manifest: &Manifest) -> BTreeMap<SegmentId, SegmentMeta> {
+        let mut all = manifest.all_segments();
+        all.extend(self.iter().flat_map(|copy| copy.segments.iter().copied()));
+        all
+    }
 }
 
 /// The state that is rebuilt while the log is read.
@@ -64,8 +102,7 @@ struct Recovery<'a> {
     replicas: Replicas,
     shards: &'a mut BTreeMap<ShardId, Shard>,
     tables: BTreeMap<CorpusUid, Arc<Tables>>,
-    /// Copies that the manifest does not name yet.
-    copies: BTreeMap<ShardId, ShardCopy>,
+    copies: NewCopies,
 }
 
 impl Recovery<'_> {
@@ -90,16 +127,9 @@ impl Recovery<'_> {
 
     /// Does what the store did when it took these entries (CY2, CY3).
     fn take_entries(&mut self, sequence: u64, operation: &Operation) {
-        let entries = entries_of(operation).unwrap_or_default();
-        let (anew, copied) = self.replicas.restore(&entries, sequence);
+        let anew = self.copies.take(&mut self.replicas, sequence, operation);
         for shard in anew.iter() {
             self.shards.entry(shard).or_default().begin_anew();
-            self.copies.remove(&shard);
-        }
-        if let Operation::Copied(copy) = operation
-            && copied.contains(copy.shard)
-        {
-            self.copies.insert(copy.shard, copy.clone());
         }
     }
 
@@ -139,7 +169,7 @@ pub(super) fn add_copies(
     cache: &Arc<BlockCache>,
     shards: &mut BTreeMap<ShardId, Shard>,
 ) -> Result<(), ReadError> {
-    for copy in log.copies.values() {
+    for copy in log.copies.iter() {
         let open = |(id, meta): &(SegmentId, SegmentMeta)| {
             let cache = Arc::clone(cache);
             Segment::open(folder, manifest.store, *id, *meta, cache).map(Arc::new)

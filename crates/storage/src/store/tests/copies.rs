@@ -1,7 +1,8 @@
 //! A learner that copies shards from a source while both change.
 
 use std::cell::Cell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::channel;
@@ -16,6 +17,7 @@ use tempfile::TempDir;
 use super::{Fixture, insert, owned, random_change, remove, small};
 use crate::delta::Compared;
 use crate::element::{Element, Operation, ShardCopy, State};
+use crate::inspect::inspect;
 use crate::merge::{Cursor, Merge};
 use crate::segment::SegmentId;
 use crate::store::{CopyBase, Holding, Pinned, SEGMENTS, Store};
@@ -564,4 +566,53 @@ fn a_change_that_only_the_source_has_is_not_done_by_an_older_one() {
                 .contains_key(&(3, document[0].0, "a".to_owned()))
         );
     }
+}
+
+/// Only the log names them until a later manifest does.
+#[test]
+fn copies_are_inspected_and_verified_before_a_manifest_names_them() {
+    let mut scene = Scene::new(1);
+    scene.change_both();
+    scene.come_back();
+    drop(scene.whole_copy());
+    let directory = scene.paths[2].path();
+    let folder = directory.join(SEGMENTS);
+    let files = fs::read_dir(&folder).unwrap();
+    let files: BTreeSet<_> = files.map(|file| file.unwrap().path()).collect();
+    assert!(!files.is_empty());
+    let inspection = inspect(directory).unwrap();
+    inspection.verify(|_| ()).unwrap();
+    let shown = inspection.segments.iter();
+    let shown: BTreeSet<_> = shown.map(|segment| segment.path.clone()).collect();
+    assert_eq!(shown, files);
+    assert!(inspection.segments.iter().all(|one| !one.is_set_aside));
+    let path = files.first().unwrap();
+    let whole = fs::read(path).unwrap();
+    let mut damaged = whole.clone();
+    damaged[whole.len() / 2] ^= 1;
+    fs::write(path, &damaged).unwrap();
+    inspection.verify(|_| ()).unwrap_err();
+    fs::write(path, &whole).unwrap();
+    inspection.verify(|_| ()).unwrap();
+    fs::remove_file(path).unwrap();
+    inspection.verify(|_| ()).unwrap_err();
+}
+
+/// What a shard had before it began anew is set aside, though the manifest does not say so yet.
+#[test]
+fn what_the_log_sets_aside_is_inspected_as_such() {
+    let mut scene = Scene::new(2);
+    scene.change_both();
+    scene.learner().flush();
+    let directory = scene.paths[1].path().to_owned();
+    let out = alone(scene.names[0], 2);
+    let back = added(scene.names[0], 3, &scene.names[1..]);
+    for record in [&out, &back] {
+        install(scene.learner(), record);
+    }
+    drop(scene.learner.take());
+    let inspection = inspect(&directory).unwrap();
+    assert!(!inspection.segments.is_empty());
+    assert!(inspection.segments.iter().all(|one| one.is_set_aside));
+    inspection.verify(|_| ()).unwrap();
 }
