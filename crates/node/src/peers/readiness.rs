@@ -2,13 +2,13 @@
 //!
 //! # Invariants
 //! - PE5: a node is ready only while it is in sync for each shard that names it, or that it held and that is short of
-//!   replicas. It also needs the tables of those that it is hot for.
+//!   replicas. One that lost its store needs all that are short. It also needs the tables of those that it is hot for.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use simshard_cluster::ClusterLayout;
-use simshard_topology::replication::{Role, StoreId};
+use simshard_topology::replication::{Role, ShardRecords, StoreId};
 use simshard_topology::{ShardId, ShardSet};
 use tokio::sync::watch;
 use tokio::time::{MissedTickBehavior, interval};
@@ -26,10 +26,14 @@ pub(super) async fn run(
 ) {
     let mut ticks = interval(INTERVAL);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut takes_all = peers.takeover.at_once;
     loop {
         ticks.tick().await;
-        let missing = missing(&followed.borrow(), peers.own, &roles(engine));
-        let missing = missing.union(&engine.unbuilt());
+        let layout = Arc::clone(&followed.borrow());
+        let roles = roles(engine);
+        let meant = meant(layout.records(), peers.own, &roles, &mut takes_all);
+        let in_sync = in_sync(layout.records(), peers.own, &roles);
+        let missing = meant.difference(&in_sync).union(&engine.unbuilt());
         let is_ready = missing.is_empty();
         let has_changed = peers.ready.send_if_modified(|ready| {
             let has_changed = *ready != is_ready;
@@ -37,7 +41,7 @@ pub(super) async fn run(
             has_changed
         });
         if has_changed && is_ready {
-            info!("this node is ready: it holds all its shards in sync");
+            say_ready(in_sync);
         } else if has_changed {
             info!(shards = %missing, "this node is not ready: it has yet to get in sync");
         }
@@ -52,13 +56,86 @@ fn roles(engine: &Engine) -> Roles {
     roles.map(|(shard, _, role)| (shard, role)).collect()
 }
 
-/// The shards that a store should hold in sync and does not.
-fn missing(layout: &ClusterLayout, own: StoreId, roles: &Roles) -> ShardSet {
-    let records = layout.records().into_iter().flatten();
-    let missing = records.filter(|(shard, record)| {
-        let is_meant = names(record, own) || roles.contains_key(shard) && is_short(record);
-        let is_in_sync = record.in_sync(own).is_some() && roles.get(shard) == Some(&Role::InSync);
-        is_meant && !is_in_sync
+fn say_ready(in_sync: ShardSet) {
+    if in_sync.is_empty() {
+        info!("this node is ready: it holds no shard, and none waits for it");
+    } else {
+        info!(shards = %in_sync, "this node is ready: it holds all its shards in sync");
+    }
+}
+
+/// The shards that a store should hold in sync. `takes_all` says whether it takes all that are short of replicas, as its
+/// node lost the store that it had. That ends once none is.
+fn meant(
+    records: Option<&ShardRecords>,
+    own: StoreId,
+    roles: &Roles,
+    takes_all: &mut bool,
+) -> ShardSet {
+    let records = || records.into_iter().flatten();
+    *takes_all &= records().any(|(_, record)| is_short(record));
+    let meant = records().filter(|(shard, record)| {
+        let comes = *takes_all || roles.contains_key(shard);
+        names(record, own) || comes && is_short(record)
     });
-    missing.map(|(shard, _)| *shard).collect()
+    meant.map(|(shard, _)| *shard).collect()
+}
+
+/// The shards that a store holds in sync, by the metadata and by its own log.
+fn in_sync(records: Option<&ShardRecords>, own: StoreId, roles: &Roles) -> ShardSet {
+    let records = records.into_iter().flatten();
+    let in_sync = records.filter(|(shard, record)| {
+        record.in_sync(own).is_some() && roles.get(shard) == Some(&Role::InSync)
+    });
+    in_sync.map(|(shard, _)| *shard).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use simshard_topology::replication::{Learner, ShardRecord};
+
+    use super::*;
+
+    const STORES: [StoreId; 3] = [StoreId([1; 16]), StoreId([2; 16]), StoreId([3; 16])];
+
+    const SHARD: ShardId = ShardId(7);
+
+    fn records(record: &ShardRecord) -> ShardRecords {
+        ShardRecords::from([(SHARD, Arc::new(record.clone()))])
+    }
+
+    /// Whether the first store lacks the shard.
+    fn is_missing(record: &ShardRecord, role: Option<Role>, takes_all: &mut bool) -> bool {
+        let roles = role.map(|role| (SHARD, role)).into_iter().collect();
+        let records = records(record);
+        let meant = meant(Some(&records), STORES[0], &roles, takes_all);
+        !meant
+            .difference(&in_sync(Some(&records), STORES[0], &roles))
+            .is_empty()
+    }
+
+    /// PE5. Such a store is in no record at first, and has no role.
+    #[test]
+    fn a_node_that_lost_its_store_is_ready_once_no_shard_is_short() {
+        let whole = ShardRecord::first(0, &STORES, 7);
+        let mut short = whole.clone();
+        short.in_sync.remove(0);
+        // A new node takes them later.
+        assert!(!is_missing(&short, None, &mut false));
+        let mut takes_all = true;
+        assert!(is_missing(&short, None, &mut takes_all));
+        let added = short.epoch;
+        short.learners.push(Learner {
+            store: STORES[0],
+            added,
+        });
+        let copying = Some(Role::Copying { added });
+        assert!(is_missing(&short, copying, &mut takes_all));
+        assert!(!is_missing(&whole, Some(Role::InSync), &mut takes_all));
+        // From then on it is as any other.
+        let mut short = whole;
+        short.in_sync.remove(0);
+        assert!(!is_missing(&short, None, &mut takes_all));
+        assert!(is_missing(&short, Some(Role::None), &mut takes_all));
+    }
 }
