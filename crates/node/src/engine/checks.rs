@@ -106,7 +106,7 @@ impl Engine {
         if let PlannedBy::Map(map) = target.planned_by {
             self.check_map(map)?;
             // By a map that was right once, others may hold them now.
-            if self.store.has_records() && !shards.is_empty() {
+            if self.follows_records() && !shards.is_empty() {
                 return Err(NodeError::WrongEpoch(shards));
             }
         }
@@ -163,9 +163,15 @@ impl Engine {
         }
     }
 
+    /// Whether records of shards say what the node holds. One that has registered itself holds nothing before it has
+    /// installed the first.
+    pub(super) fn follows_records(&self) -> bool {
+        self.corpus_records.is_some() || self.store.has_records()
+    }
+
     /// Refuses what was planned by another map. Where there are records of shards, maps change with them.
     pub(super) fn check_map(&self, router: MapDigest) -> Result<(), NodeError> {
-        if router == self.map || self.store.has_records() {
+        if router == self.map || self.follows_records() {
             Ok(())
         } else {
             Err(NodeError::OtherMap {

@@ -57,7 +57,7 @@ pub(crate) struct Engine {
     corpora: Arc<NodeCorpora>,
     /// The map that gives the node its shards.
     map: MapDigest,
-    /// Where the node learns of corpora that it lacks; `None` if its directory may have been lost.
+    /// Where the node learns of corpora that it lacks, if it has registered itself.
     corpus_records: Option<CorpusRecords>,
     threads: Arc<Threads>,
     /// Which shards can be searched.
@@ -165,7 +165,11 @@ impl Engine {
     ) -> Result<Vec<(ShardId, ShardCounts)>, NodeError> {
         let corpus = self.open(&target, ShardSet::EMPTY).await?;
         self.run(Class::Small, None, move |engine, _| {
-            let held = engine.store.answered().intersection(&engine.heat.built());
+            let held = if engine.follows_records() && !engine.store.has_records() {
+                ShardSet::EMPTY
+            } else {
+                engine.store.answered().intersection(&engine.heat.built())
+            };
             let counts = corpus.counts().filter(|(shard, _)| held.contains(*shard));
             Ok(counts.collect())
         })

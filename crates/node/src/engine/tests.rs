@@ -3,11 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use futures_util::TryStreamExt;
-use simshard_cluster::random_corpus_uid;
+use simshard_cluster::{
+    ClusterLayout, KeyValueMetadata, MemoryKeyValues, Node, random_corpus_uid,
+};
 use simshard_simhash::Tables;
 use simshard_storage::{Change, ChangeKind, Documents, Holding, Options};
-use simshard_topology::Version;
 use simshard_topology::replication::{Epoch, ShardEpochs, ShardRecord, ShardRecords, StoreId};
+use simshard_topology::{NodeId, Version};
 use tempfile::TempDir;
 
 use super::*;
@@ -515,4 +517,47 @@ impl Model {
             assert_eq!(shard.documents(Fingerprint(value)), documents);
         }
     }
+}
+
+/// Its map is that of its start, and no record says yet what it holds.
+#[tokio::test]
+async fn a_node_that_has_registered_itself_compares_no_maps_before_its_first_records() {
+    let node = Node {
+        id: NodeId::new("n1").unwrap(),
+        address: "http://127.0.0.1:7470".to_owned(),
+    };
+    let layout = Arc::new(ClusterLayout::planned(vec![node], 1).unwrap());
+    let metadata = KeyValueMetadata::with_layout(layout, Arc::new(MemoryKeyValues::new()));
+    let metadata = Arc::new(metadata);
+    let start = |corpus_records| {
+        let threads = Arc::new(Threads::start(2).unwrap());
+        let store = Store::in_memory(ShardSet::ALL);
+        let engine = Engine::start(store, MapDigest(0), corpus_records, threads, 1 << 20);
+        Arc::new(engine.unwrap())
+    };
+    let registered = start(Some(CorpusRecords::new(metadata)));
+    let router = MapDigest(1);
+    assert!(
+        registered
+            .list(router, HashSet::new())
+            .await
+            .unwrap()
+            .is_empty()
+    );
+    let listed = start(None).list(router, HashSet::new()).await;
+    assert!(
+        matches!(listed, Err(NodeError::OtherMap { .. })),
+        "{listed:?}"
+    );
+    let target = Target {
+        corpus: random_corpus_uid(),
+        blocks: 5,
+        distance: 3,
+        planned_by: PlannedBy::Map(router),
+    };
+    registered.create_corpus(target.clone()).await.unwrap();
+    // It holds no shard yet.
+    assert!(registered.counts(target.clone()).await.unwrap().is_empty());
+    let refused = registered.open_to_change(&target, ShardSet::ALL).await;
+    assert!(matches!(refused, Err(NodeError::WrongEpoch(ShardSet::ALL))));
 }
