@@ -171,9 +171,13 @@ async fn write(
             bytes: 0,
         };
         let written = received.write(&base, corpora, &asking);
-        if written.is_err() && base.is_damaged() {
+        let written = written.map_err(|error| {
+            if !base.is_damaged() {
+                return error;
+            }
             store.forget_aside(shard);
-        }
+            of_damaged_base(&error)
+        });
         Ok((written?, received.bytes))
     });
     let forwarded = unwanted.run_until_cancelled(forward(parts, sender));
@@ -308,6 +312,14 @@ fn failed(error: impl std::error::Error) -> Status {
     Status::internal(error.to_string())
 }
 
+/// Why a copy failed whose base is damaged. The error asks an operator to restore the store, and the node does that.
+fn of_damaged_base(error: &Status) -> Status {
+    let cause = error.message();
+    Status::data_loss(format!(
+        "{cause}; this node does so: the shard is copied anew, without that file"
+    ))
+}
+
 #[cfg(test)]
 mod tests {
     use std::iter::repeat_with;
@@ -350,6 +362,17 @@ mod tests {
         let broken = Err(Status::unavailable("the link is cut"));
         let told = Err("the link is cut".to_owned());
         assert_eq!(parts(vec![part(), broken]).await, [Ok(true), told, cut()]);
+    }
+
+    /// The error asks an operator for what the node does.
+    #[test]
+    fn a_damaged_base_is_told_with_what_the_node_does_about_it() {
+        let damaged =
+            Status::internal("07-3 is damaged at byte 5: restore the store from a replica");
+        let told = of_damaged_base(&damaged);
+        let expected = "07-3 is damaged at byte 5: restore the store from a replica; this node does so: \
+                        the shard is copied anew, without that file";
+        assert_eq!(told.message(), expected);
     }
 
     #[tokio::test(start_paused = true)]
