@@ -78,6 +78,22 @@ impl ClusterView {
     pub(crate) fn shards_of(&self, node: &Node) -> ShardSet {
         self.layout.map().shards_of(&node.id)
     }
+
+    /// The shards that a node holds in sync without tables.
+    pub(crate) fn cold_of(&self, node: &Node) -> ShardSet {
+        cold_of(&self.layout, node)
+    }
+}
+
+fn cold_of(layout: &ClusterLayout, node: &Node) -> ShardSet {
+    let records = layout.records().into_iter().flatten();
+    let cold = records.filter(|(shard, record)| {
+        let mut replicas = layout.replicas(**shard);
+        let replica = replicas.find(|(_, holder)| **holder == node.id);
+        let entry = replica.and_then(|(store, _)| record.in_sync(store));
+        entry.is_some_and(|entry| !entry.hot)
+    });
+    cold.map(|(shard, _)| *shard).collect()
 }
 
 /// The newest layout that the metadata store has told of.
@@ -157,5 +173,51 @@ impl WatchedCluster {
             *newest = Arc::new(ClusterView::new(layout, nodes));
         }
         Arc::clone(&newest)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::{BTreeMap, BTreeSet};
+
+    use simshard_cluster::{
+        Corpora, KeyValueMetadata, KeyValueStore, MemoryKeyValues, MetadataStore, RegisteredStore,
+        initialize, register,
+    };
+    use simshard_topology::plan;
+    use simshard_topology::replication::StoreId;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn replicas_in_sync_that_are_not_hot_are_cold() {
+        let keys: Arc<dyn KeyValueStore> = Arc::new(MemoryKeyValues::new());
+        let mut names = Vec::new();
+        for number in 1..=3 {
+            let node = NodeId::new(&format!("n{number}")).unwrap();
+            let store = RegisteredStore {
+                id: StoreId([number; 16]),
+                node: node.clone(),
+                address: format!("http://127.0.0.1:700{number}"),
+                next_generation: 0,
+                corpora: BTreeSet::new(),
+                in_sync: BTreeMap::new(),
+                is_replacement: false,
+            };
+            register(&*keys, &store).await.unwrap();
+            names.push(node);
+        }
+        let map = plan(None, &names, 3).unwrap();
+        let none = Corpora::default();
+        initialize(&*keys, &map, 2, &none, &[]).await.unwrap();
+        let metadata = KeyValueMetadata::follow(keys, || {}, |_| {}).await.unwrap();
+        let layout = metadata.layout().await.unwrap();
+        let mut cold = ShardSet::EMPTY;
+        for node in layout.nodes() {
+            let of_node = cold_of(&layout, node);
+            assert!(cold.intersection(&of_node).is_empty());
+            cold = cold.union(&of_node);
+        }
+        assert_eq!(cold, ShardSet::ALL);
     }
 }

@@ -171,7 +171,8 @@ impl CorpusService for CorpusGrpc {
         let contents = self.router.contents(&corpus, deadline).await?;
         let cluster = self.router.cluster();
         let shards = |node: &_| cluster.shards_of(node);
-        let response = convert::get_corpus_response(&corpus.record, contents, shards);
+        let cold = |node: &_| cluster.cold_of(node);
+        let response = convert::get_corpus_response(&corpus.record, contents, shards, cold);
         Ok(Response::new(response))
     }
 

@@ -31,7 +31,8 @@ const SHOW_HELP: &str = "\
 each shard of a node and adds them up. A document is in several shards, one for
 each different leading byte that its tables give it, and so is counted as often:
 with m blocks of 8 bits or more and distance k, up to k + 1 times. The bars show
-the same for each 4 neighbouring shards, beside the fullest of all nodes.";
+the same for each 4 neighbouring shards, beside the fullest of all nodes. `cold`
+has the replicas without tables: they have the documents too, and count nothing.";
 
 /// The verbs of `corpus`.
 #[derive(Debug, Subcommand)]
@@ -252,6 +253,7 @@ fn node_json(node: &v1::NodeShards) -> Value {
         "address": node.address,
         "state": state,
         "shards": node.shards,
+        "cold_shards": node.cold_shards,
         "document_counts": node.document_counts,
     })
 }

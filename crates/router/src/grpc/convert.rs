@@ -35,6 +35,7 @@ pub(super) fn get_corpus_response(
     record: &CorpusRecord,
     contents: CorpusContents,
     shards: impl Fn(&Node) -> ShardSet,
+    cold: impl Fn(&Node) -> ShardSet,
 ) -> pb::GetCorpusResponse {
     // Each shard once, whichever replica tells of it. All shards must be told of.
     let total = |counts: fn(&simshard_proto::shard::v1::DescribeCorpusResponse) -> &[u64]| {
@@ -55,20 +56,28 @@ pub(super) fn get_corpus_response(
     let document_count = total(|answer| &answer.home_document_counts);
     let fingerprint_count = total(|answer| &answer.home_fingerprint_counts);
     let nodes = contents.into_iter().map(|(node, answer)| {
+        let cold = cold(&node);
         let (state, shards, document_counts) = match answer {
             Ok(answer) => (
                 pb::NodeState::Serving,
                 answer.shards,
                 answer.document_counts,
             ),
-            Err(state) => (state, shards_from(shards(&node)), Vec::new()),
+            Err(state) => {
+                let shards = shards(&node).difference(&cold);
+                (state, shards_from(shards), Vec::new())
+            }
         };
+        // A node may have made tables since the layout was read.
+        let mut cold_shards = shards_from(cold);
+        cold_shards.retain(|shard| !shards.contains(shard));
         pb::NodeShards {
             node: node.id.to_string(),
             address: node.address,
             state: state.into(),
             shards,
             document_counts,
+            cold_shards,
         }
     });
     pb::GetCorpusResponse {
