@@ -5,6 +5,7 @@
 //! - RG2: a sequence is published only once the log is on disk up to it.
 //! - RG3: a node whose directory lacks a record that it told another node to be on disk does not serve, if that one still
 //!   runs and answers.
+//! - RG5: a directory whose store cannot be opened begins no start, as that would count against the right one.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -67,13 +68,14 @@ impl Registration {
     ///
     /// # Errors
     /// [`RegistrationError::Stale`] if the directory is not the one that ran last, else when it or the metadata cannot
-    /// be read or written.
+    /// be read or written. A directory that the store could not open begins no start (RG5).
     pub async fn enter(
         keys: &Arc<dyn KeyValueStore>,
         claim: &mut Claim,
         accepts_loss: bool,
         interval: Duration,
     ) -> Result<Self, RegistrationError> {
+        claim.check_segments()?;
         let incarnation = begin(&**keys, claim, accepts_loss).await?;
         let on_error = |error: &KeyValueError| {
             warn!(%error, "the node cannot see now whether a copy of it was started");

@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use futures_util::TryStreamExt;
 use simshard_cluster::{
-    ClusterLayout, KeyValueMetadata, MemoryKeyValues, Node, random_corpus_uid,
+    ClusterLayout, KeyValueMetadata, KeyValueStore, MemoryKeyValues, Node, published,
+    random_corpus_uid,
 };
 use simshard_simhash::Tables;
 use simshard_storage::{Change, ChangeKind, Documents, Holding, Options};
@@ -13,6 +14,7 @@ use simshard_topology::{NodeId, Version};
 use tempfile::TempDir;
 
 use super::*;
+use crate::registration::{Registration, RegistrationError};
 use crate::target::PlannedBy;
 
 const DOCUMENT: Fingerprint = Fingerprint(0x0123_4567_89ab_cdef);
@@ -560,4 +562,31 @@ async fn a_node_that_has_registered_itself_compares_no_maps_before_its_first_rec
     assert!(registered.counts(target.clone()).await.unwrap().is_empty());
     let refused = registered.open_to_change(&target, ShardSet::ALL).await;
     assert!(matches!(refused, Err(NodeError::WrongEpoch(ShardSet::ALL))));
+}
+
+/// RG5: a broken copy, which never served, does not keep the right directory from starting.
+#[tokio::test]
+async fn a_directory_that_lacks_a_segment_begins_no_start() {
+    let mut options = Options::default();
+    options.memtable_bytes = 1;
+    let scene = Scene::with(options).await;
+    scene.insert(&epochs(&[1]), 5).await;
+    let segment = flushed(&scene, ShardId((DOCUMENT.0 >> 56) as u8));
+    scene.engine.close().unwrap();
+    drop(scene.engine);
+    let keys: Arc<dyn KeyValueStore> = Arc::new(MemoryKeyValues::new());
+    let start = async || {
+        let mut claim = Store::claim(scene.directory.path()).unwrap();
+        Registration::enter(&keys, &mut claim, false, Duration::MAX).await
+    };
+    let known = async || published(&*keys, scene.store).await.unwrap().unwrap().1;
+    start().await.unwrap();
+    let before = known().await;
+    let bytes = std::fs::read(&segment).unwrap();
+    std::fs::remove_file(&segment).unwrap();
+    let refused = start().await.unwrap_err();
+    assert!(matches!(refused, RegistrationError::Open(_)), "{refused}");
+    assert_eq!(known().await, before);
+    std::fs::write(&segment, bytes).unwrap();
+    start().await.unwrap();
 }

@@ -6,17 +6,20 @@ use std::sync::Arc;
 
 use simshard_topology::replication::{Epoch, HeldIncarnations, ShardRecords, StoreId};
 use simshard_topology::{CorpusUid, ShardSet};
+use uuid::Uuid;
 
 use super::catalog::Catalog;
 use super::lock::lock;
-use super::open::{LOG, failed, news};
-use super::replicas::{Replicas, entries_of};
+use super::open::{LOG, SEGMENTS, failed, news};
+use super::replay::NewCopies;
+use super::replicas::Replicas;
 use super::{OpenError, Store, create, failure, incarnations, set_aside};
 use crate::directory::{Directory, DiskDirectory, StoredFile};
 use crate::element::Operation;
 use crate::files;
 use crate::log::{Record, survey};
 use crate::manifest::Manifest;
+use crate::segment::{BlockCache, Segment, SegmentId, SegmentMeta};
 
 /// A data directory that no other process can open as long as this lives. Drop it to open the store.
 #[derive(Debug)]
@@ -31,6 +34,8 @@ pub struct Claim {
     pub recovered: u64,
     incarnations: Option<HeldIncarnations>,
     replicas: Replicas,
+    /// Those that the next start opens.
+    segments: BTreeMap<SegmentId, SegmentMeta>,
     pub(super) directory: Arc<dyn Directory>,
     _lock: Box<dyn StoredFile>,
 }
@@ -62,6 +67,19 @@ impl Claim {
     /// [`OpenError::Failed`] if it has.
     pub fn check_failure(&self) -> Result<(), OpenError> {
         failure::check(&*self.directory)
+    }
+
+    /// Checks that the segments can be opened. It reads their heads and indexes, not their contents.
+    ///
+    /// # Errors
+    /// If one is missing or damaged.
+    pub fn check_segments(&self) -> Result<(), OpenError> {
+        let folder = files::folder(&*self.directory, SEGMENTS)?;
+        let (store, cache) = (Uuid::from_bytes(self.store.0), Arc::new(BlockCache::new(0)));
+        for (&id, &meta) in &self.segments {
+            Segment::open(&*folder, store, id, meta, Arc::clone(&cache))?;
+        }
+        Ok(())
     }
 
     /// The last starts of the store; `None` if it never registered itself.
@@ -112,6 +130,7 @@ impl Store {
             store,
             next_generation: contents.replicas.next_generation(),
             replicas: contents.replicas,
+            segments: contents.copies.all_segments(&manifest),
             corpora: contents.catalog.corpora.into_keys().collect(),
             recovered: contents.last_sequence,
             incarnations: incarnations::read(&*directory, store)?,
@@ -125,6 +144,7 @@ impl Store {
 struct Contents {
     catalog: Catalog,
     replicas: Replicas,
+    copies: NewCopies,
     last_sequence: u64,
 }
 
@@ -132,6 +152,7 @@ impl Contents {
     /// Reads it, and changes nothing.
     fn of(directory: &dyn Directory, manifest: &Manifest) -> Result<Self, OpenError> {
         let (mut catalog, mut replicas) = (Catalog::of(manifest), Replicas::of(manifest));
+        let mut copies = NewCopies::default();
         let visit = |sequence, record| {
             match record {
                 Record::Operation(Operation::CreateCorpus { uid, layout }) => {
@@ -141,8 +162,7 @@ impl Contents {
                     catalog.drop_corpus(sequence, uid);
                 }
                 Record::Operation(operation @ (Operation::Install(_) | Operation::Copied(_))) => {
-                    let entries = entries_of(&operation).unwrap_or_default();
-                    replicas.restore(&entries, sequence);
+                    copies.take(&mut replicas, sequence, &operation);
                 }
                 Record::Operation(Operation::Change(_)) | Record::Mark => {}
             }
@@ -153,6 +173,7 @@ impl Contents {
         Ok(Self {
             catalog,
             replicas,
+            copies,
             last_sequence: surveyed.next_sequence.saturating_sub(1),
         })
     }
