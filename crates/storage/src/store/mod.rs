@@ -359,20 +359,16 @@ impl Store {
 
     /// The segments that were set aside.
     fn segments_aside(&self) -> Vec<Arc<Segment>> {
-        let mut segments = Vec::new();
-        for (_, shard) in &self.shards {
-            segments.extend(shard.read().aside.segments.iter().map(Arc::clone));
-        }
-        segments
+        let shards = self.shards.iter().map(|(_, shard)| shard.read());
+        shards
+            .flat_map(|shard| shard.aside.segments.clone())
+            .collect()
     }
 
     /// The segments of all shards.
     fn all_segments(&self) -> Vec<Arc<Segment>> {
-        let mut segments = Vec::new();
-        for (_, shard) in &self.shards {
-            segments.extend(shard.read().segments.iter().map(Arc::clone));
-        }
-        segments
+        let shards = self.shards.iter().map(|(_, shard)| shard.read());
+        shards.flat_map(|shard| shard.segments.to_vec()).collect()
     }
 
     fn read(&self, id: ShardId) -> Result<RwLockReadGuard<'_, Shard>, ReadError> {
