@@ -268,7 +268,8 @@ async fn take_over(
 }
 
 /// Makes a transaction that puts this text under this key, among others. Answers its revision; `None` if a condition
-/// did not hold. Without an answer it looks: the text is unlike all others.
+/// did not hold. Without an answer it looks: the text is unlike all others. If it finds another text, it fails: a store
+/// without space must not look like one that others have changed.
 pub(crate) async fn commit(
     keys: &dyn KeyValueStore,
     change: &Transaction,
@@ -278,11 +279,11 @@ pub(crate) async fn commit(
     match keys.commit(change).await {
         Ok(Outcome::Committed(revision)) => Ok(Some(revision)),
         Ok(Outcome::Conflict) => Ok(None),
-        Err(KeyValueError::Unknown { .. }) => {
+        Err(unknown @ KeyValueError::Unknown { .. }) => {
             let found = keys.read(key).await?.pairs;
             let mut found = found.into_iter().filter(|pair| pair.key == key);
-            let made = found.find(|pair| pair.value == text);
-            Ok(made.map(|pair| pair.revision))
+            let made = found.find(|pair| pair.value == text).ok_or(unknown)?;
+            Ok(Some(made.revision))
         }
         Err(error) => Err(error.into()),
     }
@@ -485,6 +486,8 @@ mod tests {
         OtherAttempt,
         /// A store gives way to another.
         Replacement,
+        /// The keys have no space. That is no confirmation, and nothing is written.
+        NoSpace,
     }
 
     #[async_trait::async_trait]
@@ -501,6 +504,7 @@ mod tests {
             if self.before.fetch_sub(1, Ordering::Relaxed) == 0 {
                 match self.by {
                     Interruption::End => return Err(KeyValueError::NoLease),
+                    Interruption::NoSpace => return Err(no_space()),
                     Interruption::OtherBeginning => begin(&self.keys, &swapped()).await.unwrap(),
                     Interruption::OtherAttempt => {
                         let other = Self {
@@ -532,6 +536,27 @@ mod tests {
         async fn revoke(&self, lease: LeaseId) -> Result<(), KeyValueError> {
             self.keys.revoke(lease).await
         }
+    }
+
+    fn no_space() -> KeyValueError {
+        KeyValueError::Unknown {
+            store: "etcd".to_owned(),
+            reason: "database space exceeded".to_owned(),
+        }
+    }
+
+    #[tokio::test]
+    async fn a_change_that_was_not_made_for_lack_of_space_is_no_conflict() {
+        let full = Interrupted {
+            keys: Arc::new(MemoryKeyValues::new()),
+            before: AtomicUsize::new(0),
+            by: Interruption::NoSpace,
+        };
+        let registered = register(&full, &store(id(1), 1, 7001)).await;
+        let Err(MetadataError::KeyValues(error)) = registered else {
+            panic!("{registered:?}");
+        };
+        assert_eq!(error, no_space());
     }
 
     /// `halves()` with the nodes in each other's place.

@@ -20,13 +20,16 @@ use simshard_topology::replication::{
     Incarnation, PublishedStore, StaleStore, StartStep, StoreId, next_start_step, renewed,
 };
 use tokio::sync::watch;
-use tokio::time::{MissedTickBehavior, interval, timeout};
+use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
 use tracing::warn;
 
 use crate::fresh_start::Obstacle;
 
 /// How long a node that stops tries to publish the end of its log.
 const LAST_ATTEMPT: Duration = Duration::from_secs(2);
+
+/// Between two attempts, where one was not confirmed.
+const PAUSE: Duration = Duration::from_millis(100);
 
 /// Why a directory may not be used by a node that registers itself.
 #[derive(Debug, thiserror::Error)]
@@ -148,8 +151,10 @@ impl Registration {
         let attempt = async {
             loop {
                 let read = published(&*self.keys, self.store).await?;
-                if self.publish(read, synced).await? {
-                    return Ok::<(), RegistrationError>(());
+                match self.publish(read, synced).await {
+                    Ok(false) => {}
+                    Err(error) if is_unknown(&error) => sleep(PAUSE).await,
+                    published => return published.map(|_| ()),
                 }
             }
         };
@@ -173,6 +178,14 @@ impl Registration {
             Some(_) | None => Ok(true),
         }
     }
+}
+
+/// Whether the metadata did not confirm what was published.
+const fn is_unknown(error: &RegistrationError) -> bool {
+    matches!(
+        error,
+        RegistrationError::Metadata(MetadataError::KeyValues(KeyValueError::Unknown { .. }))
+    )
 }
 
 /// What an operator does about a directory that is not as its store left it.
