@@ -206,8 +206,17 @@ impl Engine {
         corpora.into_iter().map(|(uid, _)| uid).collect()
     }
 
-    /// Those of these shards of which a store has a later record; all if the node has another store.
-    pub(crate) fn unconfirmed(&self, store: StoreId, epochs: &[(ShardId, Epoch)]) -> ShardSet {
+    /// Those of these shards of which a store has a later record; all if the node has another store, or has dropped the
+    /// corpus that is read. A replica that was left out may not know of its deletion (R46).
+    pub(crate) fn unconfirmed(
+        &self,
+        store: StoreId,
+        epochs: &[(ShardId, Epoch)],
+        read: Option<CorpusUid>,
+    ) -> ShardSet {
+        if read.is_some_and(|corpus| self.store.has_dropped(corpus)) {
+            return epochs.iter().map(|(shard, _)| *shard).collect();
+        }
         self.store.unconfirmed(store, epochs)
     }
 

@@ -462,6 +462,22 @@ async fn tables_that_are_made_anew_hold_what_changed_while_there_were_none() {
     model.check(&scene.engine.corpora.get(scene.corpus).unwrap());
 }
 
+/// R46: a replica that was left out may not know that a corpus is deleted.
+#[tokio::test]
+async fn a_node_that_has_dropped_a_corpus_confirms_no_read_of_it() {
+    let scene = Scene::new().await;
+    let shard = ShardId(1);
+    let refused = |read| {
+        let epochs = [(shard, Epoch::FIRST)];
+        scene.engine.unconfirmed(scene.store, &epochs, read)
+    };
+    let (read, other) = (Some(scene.corpus), Some(random_corpus_uid()));
+    assert_eq!(refused(read), ShardSet::EMPTY);
+    scene.engine.drop_corpus(scene.corpus).await.unwrap();
+    assert_eq!(refused(read), ShardSet::from_iter([shard]));
+    assert_eq!([refused(other), refused(None)], [ShardSet::EMPTY; 2]);
+}
+
 /// A fingerprint and an id.
 type Key = (u64, String);
 

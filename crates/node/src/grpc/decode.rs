@@ -59,11 +59,21 @@ pub(super) fn near_query(request: pb::FindAll) -> Result<NearQuery, Status> {
 }
 
 /// A store, and the epochs that it is to confirm.
-pub(super) fn confirm(request: &pb::Confirm) -> Result<(StoreId, ShardEpochs), Status> {
+pub(super) fn confirm(
+    request: &pb::Confirm,
+) -> Result<(StoreId, ShardEpochs, Option<CorpusUid>), Status> {
     let store = store(&request.store)?;
     let (numbers, generations) = (&request.epoch_numbers, &request.epoch_generations);
     let epochs = epochs_into(&request.shards, numbers, generations)?;
-    Ok((store, epochs.unwrap_or_default()))
+    let read = match &*request.corpus_uid {
+        [] => None,
+        uid => {
+            let uid = uid.try_into();
+            let uid = uid.map_err(|_| Violations::of("corpus_uid", "is not 16 bytes"))?;
+            Some(CorpusUid(uid))
+        }
+    };
+    Ok((store, epochs.unwrap_or_default(), read))
 }
 
 fn store(bytes: &[u8]) -> Result<StoreId, Status> {

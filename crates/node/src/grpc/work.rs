@@ -319,8 +319,8 @@ async fn outcome(
             Ok(Outcome::Matches(engine.find(query, deadline).await?))
         }
         Some(Work::Confirm(confirm)) => {
-            let (store, epochs) = decode::confirm(&confirm)?;
-            let refused = engine.unconfirmed(store, &epochs);
+            let (store, epochs, read) = decode::confirm(&confirm)?;
+            let refused = engine.unconfirmed(store, &epochs, read);
             let refused_shards = shards_from(refused);
             Ok(Outcome::Confirmed(pb::Confirmed { refused_shards }))
         }

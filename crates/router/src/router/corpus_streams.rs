@@ -80,6 +80,7 @@ impl Router {
             let claim = Claim {
                 cluster: &cluster,
                 readers: &readers,
+                corpus: corpus.record.uid,
                 shards: ShardSet::ALL,
                 down: &avoided.down,
                 readers_confirm: false,

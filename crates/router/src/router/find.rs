@@ -110,6 +110,7 @@ impl Router {
         let mut proof = pin!(self.prove(Claim {
             cluster: asked.cluster,
             readers: asked.readers,
+            corpus: asked.corpus.record.uid,
             shards: asked.plan.shards(),
             down: &asked.avoided.down,
             readers_confirm: true,

@@ -19,7 +19,7 @@ use simshard_proto::shard::v1::work_item::Work;
 use simshard_proto::shard::v1::work_outcome::Outcome;
 use simshard_proto::{epochs_from, shards_from, shards_into};
 use simshard_topology::replication::{Read, StoreId};
-use simshard_topology::{NodeId, ShardId, ShardSet};
+use simshard_topology::{CorpusUid, NodeId, ShardId, ShardSet};
 use tokio::time::{Instant, timeout, timeout_at};
 
 use super::{Failures, Router};
@@ -35,6 +35,8 @@ const CONFIRM_TIMEOUT: Duration = Duration::from_millis(20);
 pub(super) struct Claim<'a> {
     pub(super) cluster: &'a ClusterView,
     pub(super) readers: &'a Readers,
+    /// The corpus that is read. Who has dropped it confirms nothing.
+    pub(super) corpus: CorpusUid,
     /// The shards that are read.
     pub(super) shards: ShardSet,
     /// Nodes that are not asked.
@@ -232,6 +234,7 @@ impl Claim<'_> {
             shards: shards_from(shards),
             epoch_numbers,
             epoch_generations,
+            corpus_uid: self.corpus.0.to_vec(),
         };
         let work = || std::future::ready(Ok(Work::Confirm(confirm.clone())));
         let nodes = &self.cluster.nodes;

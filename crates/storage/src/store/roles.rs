@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use simshard_topology::replication::{Epoch, Role, ShardEpochs, ShardRecord, StoreId};
-use simshard_topology::{ShardId, ShardSet};
+use simshard_topology::{CorpusUid, ShardId, ShardSet};
 
 use super::Store;
 use super::replicas::entries_of;
@@ -155,6 +155,12 @@ impl Store {
         };
         let left = epochs.iter().filter(|of_shard| !stays(of_shard));
         left.map(|(shard, _)| *shard).collect()
+    }
+
+    /// Whether it has dropped a corpus, as far as it remembers: until nothing on disk names it, and some time longer.
+    #[must_use]
+    pub fn has_dropped(&self, corpus: CorpusUid) -> bool {
+        self.catalog.read().dropped.contains_key(&corpus)
     }
 
     /// Those of these shards of which a store has installed a later record; all if this is another store.
