@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use simshard_cluster::{
-    Corpora, CorpusName, CorpusRecord, CorpusState, CorpusUid, MetadataError, MetadataStore,
+    Corpora, CorpusRecord, CorpusState, CorpusUid, MetadataError, MetadataStore,
 };
 use simshard_topology::ShardId;
 use simshard_topology::replication::{Epoch, Role};
@@ -30,8 +30,8 @@ const LOOK_INTERVAL: Duration = Duration::from_millis(200);
 pub(crate) struct Differences {
     /// Corpora that the node holds and that were deleted, or are about to be: it was away when the others dropped them.
     pub(crate) deleted: Vec<CorpusUid>,
-    /// Corpora that the node should hold and does not.
-    pub(crate) missing: Vec<(CorpusName, CorpusUid)>,
+    /// Live corpora that the node does not hold.
+    pub(crate) missing: Vec<CorpusRecord>,
     /// Corpora that the node holds and that have no record.
     pub(crate) unrecorded: Vec<CorpusUid>,
 }
@@ -51,10 +51,12 @@ pub(crate) async fn reconcile(engine: &Engine, store: &dyn MetadataStore) {
         }
     };
     drop_deleted(engine, deleted).await;
-    // A node that has registered makes them on demand.
-    for (corpus, uid) in missing.into_iter().filter(|_| !store.names_stores()) {
+    if store.names_stores() {
+        make_missing(engine, &missing).await;
+    }
+    for CorpusRecord { name, uid, .. } in missing.iter().filter(|_| !store.names_stores()) {
         error!(
-            %corpus, %uid,
+            corpus = %name, %uid,
             "the node does not hold this corpus, and refuses what concerns it: start it with the data directory that \
              it had; if that is lost, delete and create the corpus, then insert its documents again"
         );
@@ -70,8 +72,9 @@ pub(crate) async fn reconcile(engine: &Engine, store: &dyn MetadataStore) {
 /// Copies of shards, by the epoch at which this store was added.
 pub(crate) type Copies = BTreeMap<ShardId, Epoch>;
 
-/// Drops what was deleted while a node that has registered itself was cut off, as long as it is polled. Deletions do not
-/// wait for a node that is in no record of a shard. Tells which copies were complete before the metadata was read (AG1).
+/// Drops what was deleted while a node that has registered itself was cut off, and makes what was created, as long as it is
+/// polled. Deletions do not wait for a node that is in no record of a shard. Tells which copies were complete before the
+/// metadata was read (AG1).
 pub(crate) async fn keep_reconciled(
     engine: &Engine,
     store: &dyn MetadataStore,
@@ -80,6 +83,7 @@ pub(crate) async fn keep_reconciled(
     let mut ticks = interval(LOOK_INTERVAL);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut next = Instant::now();
+    let mut lacked: Vec<CorpusRecord> = Vec::new();
     loop {
         ticks.tick().await;
         let copies = complete_copies(engine);
@@ -87,9 +91,18 @@ pub(crate) async fn keep_reconciled(
             continue;
         }
         next = Instant::now() + INTERVAL;
-        if let Ok(Differences { deleted, .. }) = differences(engine, store).await
-            && drop_deleted(engine, deleted).await
-        {
+        let Ok(differences) = differences(engine, store).await else {
+            continue;
+        };
+        let Differences {
+            deleted, missing, ..
+        } = differences;
+        // What is missing for the first time may just be made: a router has nodes do so.
+        let is_again = |one: &&CorpusRecord| lacked.contains(*one);
+        let again: Vec<CorpusRecord> = missing.iter().filter(is_again).cloned().collect();
+        make_missing(engine, &again).await;
+        lacked = missing;
+        if drop_deleted(engine, deleted).await {
             agreed.send_replace(copies);
         }
     }
@@ -118,6 +131,17 @@ async fn differences(
         store.deleted_corpora().await?
     };
     Ok(compare(&held, &corpora, &gone))
+}
+
+/// Makes corpora empty, so that the node needs no metadata when a request first needs them. One that was deleted meanwhile
+/// stays dropped.
+async fn make_missing(engine: &Engine, missing: &[CorpusRecord]) {
+    for record in missing {
+        if let Err(error) = engine.make_recorded(record).await {
+            let CorpusRecord { name, uid, .. } = record;
+            warn!(corpus = %name, %uid, %error, "the node cannot make a corpus, and tries again when it is needed");
+        }
+    }
 }
 
 /// Answers whether all of them are dropped.
@@ -158,9 +182,7 @@ pub(crate) fn compare(
     let is_missing =
         |record: &&CorpusRecord| record.state == CorpusState::Live && !held.contains(&record.uid);
     let missing = corpora.records().filter(is_missing);
-    differences
-        .missing
-        .extend(missing.map(|record| (record.name.clone(), record.uid)));
+    differences.missing.extend(missing.cloned());
     differences
 }
 
@@ -219,7 +241,7 @@ mod tests {
         let corpora = store.corpora().await.unwrap();
         let expected = Differences {
             deleted: vec![deleting.uid],
-            missing: vec![(missing.name, missing.uid)],
+            missing: vec![missing],
             unrecorded: vec![stray],
         };
         assert_eq!(compare(&all, &corpora, &BTreeSet::new()), expected);

@@ -1,9 +1,17 @@
 //! Corpora are created and deleted while a node is away, in clusters whose nodes register themselves. A node makes what
 //! it lacks when a request first needs it, and drops what was deleted meanwhile when it comes back.
 
+use std::sync::Arc;
+use std::time::SystemTime;
+
 use simshard_client::v1::{self, CorpusState};
 use simshard_client::{Client, ClientError, Documents, Fingerprint, Queries, Reason, SearchSpec};
+use simshard_cluster::{
+    ClusterLayout, CorpusName, CorpusRecord, KeyValueMetadata, MetadataStore, Node, key_values_at,
+    random_corpus_uid,
+};
 use simshard_testkit::{End, EtcdServer, ProcessCluster, Shape};
+use simshard_topology::NodeId;
 use tokio::task::block_in_place;
 
 use crate::interruptions::until_reached;
@@ -11,7 +19,7 @@ use crate::interruptions::until_reached;
 const NODES: usize = 3;
 
 /// Spread over all nodes.
-fn all() -> Queries {
+pub(crate) fn all() -> Queries {
     let spread = |number: u64| Fingerprint(number.wrapping_mul(0x9e37_79b9_7f4a_7c15));
     Queries::Fingerprints((0..200).map(spread).collect())
 }
@@ -21,7 +29,7 @@ fn of_the_first_node() -> Queries {
     Queries::Fingerprints(vec![Fingerprint(0)])
 }
 
-async fn create(client: &Client, name: &str) -> Result<v1::Corpus, ClientError> {
+pub(crate) async fn create(client: &Client, name: &str) -> Result<v1::Corpus, ClientError> {
     let create = v1::CreateCorpusRequest {
         name: name.to_owned(),
         ..v1::CreateCorpusRequest::default()
@@ -29,16 +37,44 @@ async fn create(client: &Client, name: &str) -> Result<v1::Corpus, ClientError> 
     client.create_corpus(create).await
 }
 
-async fn insert(client: &Client, corpus: &str, keys: Queries) -> Result<u64, ClientError> {
+pub(crate) async fn insert(
+    client: &Client,
+    corpus: &str,
+    keys: Queries,
+) -> Result<u64, ClientError> {
     let documents = Documents { keys, ids: vec![] };
     client.insert(corpus, documents).await
 }
 
 /// How many of these are found, in an answer that says it is complete.
-async fn found(client: &Client, corpus: &str, queries: Queries) -> Result<usize, ClientError> {
+pub(crate) async fn found(
+    client: &Client,
+    corpus: &str,
+    queries: Queries,
+) -> Result<usize, ClientError> {
     let found = client.find_all(corpus, queries, SearchSpec::default());
     let queries = found.await?.queries.into_iter();
     Ok(queries.filter(|query| !query.matches.is_empty()).count())
+}
+
+/// Writes the record of a corpus, and tells no node.
+pub(crate) async fn record(metadata: &str, name: &str) {
+    let node = Node {
+        id: NodeId::new("n1").unwrap(),
+        address: "http://127.0.0.1:1".to_owned(),
+    };
+    let layout = Arc::new(ClusterLayout::planned(vec![node], 1).unwrap());
+    let metadata = KeyValueMetadata::with_layout(layout, key_values_at(metadata).unwrap());
+    let record = CorpusRecord {
+        name: CorpusName::new(name).unwrap(),
+        uid: random_corpus_uid(),
+        blocks: 5,
+        distance: 3,
+        recipe: "words-v3".to_owned(),
+        create_time: SystemTime::now(),
+        state: simshard_cluster::CorpusState::Live,
+    };
+    metadata.create_corpus(record, 9).await.unwrap();
 }
 
 /// OD1.
@@ -108,7 +144,7 @@ async fn what_a_node_lacks_is_not_made_while_the_metadata_is_away() {
     let mut etcd = EtcdServer::start();
     let cluster = ProcessCluster::start_at(Shape::of(NODES), &etcd.url());
     let client = cluster.client();
-    create(&client, "crawl").await.unwrap();
+    record(&etcd.url(), "crawl").await;
     insert(&client, "crawl", of_the_first_node()).await.unwrap();
     etcd.stop();
     let refused = found(&client, "crawl", all()).await.unwrap_err();

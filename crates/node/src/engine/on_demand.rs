@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use simshard_cluster::{
-    Corpora, CorpusState, MetadataError, MetadataStore, ReadingError, SharedReading,
+    Corpora, CorpusRecord, CorpusState, MetadataError, MetadataStore, ReadingError, SharedReading,
 };
 use simshard_simhash::Layout;
 use simshard_storage::Operation;
@@ -69,7 +69,12 @@ impl Engine {
             return Err(NodeError::CorpusNotLoaded(uid));
         };
         let since = Instant::now();
-        let corpora = records.read(since).await?;
+        let corpora = match records.read(since).await {
+            Ok(corpora) => corpora,
+            // A router may have made it meanwhile.
+            Err(_) if self.corpora.get(uid).is_ok() => return Ok(()),
+            Err(error) => return Err(error.into()),
+        };
         // One after the other, so that of many requests for a corpus one makes it.
         let _one_at_a_time = records.making.lock().await;
         if self.corpora.get(uid).is_ok() {
@@ -77,9 +82,14 @@ impl Engine {
         }
         let record = corpora.of_uid(uid);
         let live = record.filter(|record| record.state == CorpusState::Live);
-        let record = live.ok_or(NodeError::CorpusNotLoaded(uid))?;
+        self.make_recorded(live.ok_or(NodeError::CorpusNotLoaded(uid))?)
+            .await
+    }
+
+    /// Makes the corpus of a record, empty. One that was dropped meanwhile stays dropped.
+    pub(crate) async fn make_recorded(&self, record: &CorpusRecord) -> Result<(), NodeError> {
+        let uid = record.uid;
         let layout = Layout::new(record.blocks, record.distance)?;
-        // One that was dropped meanwhile stays dropped.
         self.commit(Operation::CreateCorpus { uid, layout }).await?;
         Ok(())
     }

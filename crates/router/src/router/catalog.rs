@@ -11,11 +11,11 @@ use std::time::{Duration, SystemTime};
 use futures_util::future::join_all;
 use simshard_cluster::{Corpora, CorpusName, CorpusRecord, CorpusState, Node, random_corpus_uid};
 use simshard_proto::shard::v1 as pb;
-use simshard_proto::shards_into;
 use simshard_proto::v1::NodeState;
+use simshard_proto::{Reason, shards_into};
 use simshard_simhash::{Layout, Recipe};
 use simshard_topology::ShardSet;
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout};
 use tonic::{Response, Status};
 
 use super::silence::unless_silent;
@@ -29,6 +29,9 @@ use crate::remembered::OpenCorpus;
 
 /// How long nodes may take to say that they serve a corpus.
 const SERVING_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// How long nodes that register themselves have to make a corpus before its creation is answered.
+const MAKING_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// A corpus to be made.
 #[derive(Clone, Debug)]
@@ -63,7 +66,7 @@ impl Router {
         // This router may remember an earlier corpus of that name.
         self.remembered.forget(&record.name);
         let made = async {
-            // Nodes that register themselves make it when they first need it.
+            // Nodes that register themselves make what they lack.
             if !self.metadata.names_stores() {
                 self.create_on_nodes(&record, deadline).await?;
             }
@@ -72,6 +75,11 @@ impl Router {
         };
         if let Err(problem) = made.await {
             return Err(self.not_created(&record, problem).await);
+        }
+        if self.metadata.names_stores() {
+            // So those need no metadata for it that do not reach it. If any is away, it makes the corpus later.
+            let made = self.create_on_nodes(&record, deadline);
+            let _made_or_not = timeout(MAKING_TIMEOUT, made).await;
         }
         Ok(CorpusRecord {
             state: CorpusState::Live,
@@ -248,6 +256,11 @@ impl Router {
             let answer = match answer {
                 Ok(answer) => Ok(answer),
                 Err(CallError::NotLoaded) => Err(NodeState::CorpusNotLoaded),
+                Err(CallError::Refused(status))
+                    if is_replicated && Reason::of(&status) == Some(Reason::MetadataFailed) =>
+                {
+                    Err(NodeState::CorpusNotLoaded)
+                }
                 Err(
                     CallError::Late
                     | CallError::Silent

@@ -89,8 +89,10 @@ impl SearchRound<'_> {
                         &status,
                     ) =>
                 {
-                    let nodes = &self.cluster.nodes;
-                    nodes.note_damage(node, part.shards, status.message());
+                    if Reason::of(&status) == Some(Reason::StorageFailed) {
+                        let nodes = &self.cluster.nodes;
+                        nodes.note_damage(node, part.shards, status.message());
+                    }
                     round.failures.damaged(node.clone(), part.shards);
                 }
                 Err(error) => round.failures.note(node.clone(), part.shards, error)?,
@@ -159,7 +161,8 @@ impl SearchRound<'_> {
     }
 }
 
-/// Whether a node refuses as it cannot read shards, which others can.
+/// Whether a node refuses as it cannot read shards, or lacks the corpus and does not reach the metadata, where others
+/// answer.
 fn is_spared(
     layout: &ClusterLayout,
     avoided: &Avoided,
@@ -167,9 +170,10 @@ fn is_spared(
     shards: ShardSet,
     status: &Status,
 ) -> bool {
-    let is_damage = Reason::of(status) == Some(Reason::StorageFailed);
+    let reasons = [Reason::StorageFailed, Reason::MetadataFailed].map(Some);
+    let is_its_own = reasons.contains(&Reason::of(status));
     let has_other = |shard| others(layout, node, shard, avoided).next().is_some();
-    is_damage && shards.iter().all(has_other)
+    is_its_own && shards.iter().all(has_other)
 }
 
 /// The matches of an answer, and their [`size`].
@@ -222,7 +226,7 @@ mod tests {
         });
     }
     #[test]
-    fn damage_of_one_replica_fails_no_search_while_others_are_whole() {
+    fn what_fails_one_replica_alone_fails_no_search_while_others_answer() {
         let node = |number| NodeId::new(&format!("n{number}")).unwrap();
         let layout = |replicas| {
             let nodes = (1..=2).map(|number| Node {
@@ -239,6 +243,8 @@ mod tests {
         };
         let nothing = Avoided::default();
         assert!(refuses(&two, &nothing, Reason::StorageFailed));
+        assert!(refuses(&two, &nothing, Reason::MetadataFailed));
+        assert!(!refuses(&one, &nothing, Reason::MetadataFailed));
         assert!(!refuses(&two, &nothing, Reason::Internal));
         assert!(!refuses(&one, &nothing, Reason::StorageFailed));
         let damaged = Avoided {
