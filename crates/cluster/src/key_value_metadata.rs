@@ -112,6 +112,14 @@ impl KeyValueMetadata {
     }
 }
 
+/// The records of corpora, without a layout.
+///
+/// # Errors
+/// When the keys cannot be read or understood.
+pub async fn recorded_corpora(keys: &dyn KeyValueStore) -> Result<Corpora, MetadataError> {
+    understand(&keys.read(keys::CORPORA).await?.pairs)
+}
+
 /// The corpora that these keys tell of.
 pub(crate) fn understand(pairs: &[KeyValue]) -> Result<Corpora, MetadataError> {
     let (mut revision, mut by_name) = (0, BTreeMap::new());

@@ -130,6 +130,48 @@ fn a_cluster_is_printed_as_json_too() {
 }
 
 #[test]
+fn a_cluster_status_tells_which_parts_are_well() {
+    let mut cluster = ProcessCluster::start(Shape::of(1));
+    let keys = cluster.folder().join("metadata");
+    let metadata = format!("file:{}", keys.display());
+    let status = |more: &[&str]| {
+        let args = ["cluster", "status", "--metadata", &metadata];
+        run(BINARY, [&args[..], more].concat(), "")
+    };
+    let parts = || {
+        let output = status(&["--json"]);
+        assert!(output.status.success(), "{}", log(&output));
+        let parts = objects(&String::from_utf8(output.stdout).unwrap());
+        let table = String::from_utf8(status(&[]).stdout).unwrap();
+        let mut rows = table.lines().map(|line| line.split('\t'));
+        assert!(rows.next().unwrap().eq(["part", "well", "details"]));
+        for part in &parts {
+            let mut row = rows.next().unwrap();
+            assert_eq!(row.next(), part["part"].as_str());
+            assert_eq!(row.next() == Some("yes"), part["well"] == true);
+        }
+        parts
+    };
+    let not_well = |parts: &[Value]| -> Vec<String> {
+        let parts = parts.iter().filter(|part| part["well"] == false);
+        parts
+            .map(|part| part["part"].as_str().unwrap().to_owned())
+            .collect()
+    };
+    let all = parts();
+    assert_eq!(all.len(), 7);
+    assert!(not_well(&all).is_empty(), "{all:?}");
+    cluster.end_node(0, End::Killed);
+    let all = parts();
+    assert_eq!(not_well(&all), ["nodes", "searches"]);
+    assert_eq!(all[1]["silent"], json!(["n1"]));
+    assert_eq!(all[2]["unanswered"], "00-ff");
+    fs::remove_file(keys).unwrap();
+    let output = status(&[]);
+    assert_eq!(output.status.code(), Some(2), "{}", log(&output));
+}
+
+#[test]
 fn a_data_directory_is_printed_as_json_too() {
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path().join("data");

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use serde_json::json;
-use simshard_cluster::{RegisteredStore, registered_stores};
+use simshard_cluster::{KeyValueStore, MetadataError, RegisteredStore, registered_stores};
 use simshard_node::ask_for_epochs;
 
 use super::TableArgs;
@@ -14,12 +14,9 @@ use crate::say;
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(1);
 
 pub(super) async fn run(args: &TableArgs) -> anyhow::Result<()> {
-    let mut stores = registered_stores(&*args.metadata.keys()?).await?;
-    stores.sort_by(|a, b| a.node.cmp(&b.node));
-    let answers = join_all(stores.iter().map(answers)).await;
-    let rows = stores.iter().zip(answers);
+    let rows = ask(&*args.metadata.keys()?).await?;
     if args.output.json {
-        for (store, answers) in rows {
+        for (store, answers) in &rows {
             let RegisteredStore {
                 id, node, address, ..
             } = store;
@@ -33,15 +30,25 @@ pub(super) async fn run(args: &TableArgs) -> anyhow::Result<()> {
         return Ok(());
     }
     let mut text = "node\taddress\tstore\tanswers".to_owned();
-    for (store, answers) in rows {
+    for (store, answers) in &rows {
         let RegisteredStore {
             id, node, address, ..
         } = store;
-        let answers = if answers { "yes" } else { "no" };
+        let answers = if *answers { "yes" } else { "no" };
         text.push_str(&format!("\n{node}\t{address}\t{id}\t{answers}"));
     }
     say::print(&text)?;
     Ok(())
+}
+
+/// The stores that have registered, by the names of their nodes, and whether each answers now.
+pub(super) async fn ask(
+    keys: &dyn KeyValueStore,
+) -> Result<Vec<(RegisteredStore, bool)>, MetadataError> {
+    let mut stores = registered_stores(keys).await?;
+    stores.sort_by(|a, b| a.node.cmp(&b.node));
+    let answers = join_all(stores.iter().map(answers)).await;
+    Ok(stores.into_iter().zip(answers).collect())
 }
 
 /// Whether the store itself answers at its address.
