@@ -4,13 +4,15 @@
 //! land in the line that a user is typing.
 
 use std::env;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use clap_complete::engine::{ArgValueCandidates, CompletionCandidate};
 use simshard_client::Client;
-use simshard_cluster::{key_values_at, registered_stores};
+use simshard_cluster::{key_values_with, registered_stores};
 use tokio::time::timeout;
 
+use crate::args::EtcdAccessArgs;
 use crate::connection::{DEFAULT_ROUTER, block_on};
 
 /// The variable by which the script of a shell asks this program for candidates.
@@ -40,12 +42,27 @@ pub(crate) fn nodes() -> ArgValueCandidates {
             return Vec::new();
         };
         candidates(async {
-            let keys = key_values_at(&metadata)?;
+            let keys = key_values_with(&metadata, &said_access().load()?)?;
             let stores = registered_stores(&*keys).await?.into_iter();
             let named = stores.map(|store| (store.node.to_string(), store.address.to_string()));
             Ok(named.collect())
         })
     })
+}
+
+/// What the line and the environment say of the access to etcd.
+fn said_access() -> EtcdAccessArgs {
+    let file = |option, variable| said(option, variable).map(PathBuf::from);
+    EtcdAccessArgs {
+        metadata_ca: file("--metadata-ca", "SIMSHARD_METADATA_CA"),
+        metadata_cert: file("--metadata-cert", "SIMSHARD_METADATA_CERT"),
+        metadata_key: file("--metadata-key", "SIMSHARD_METADATA_KEY"),
+        metadata_user: said("--metadata-user", "SIMSHARD_METADATA_USER"),
+        metadata_password_file: file(
+            "--metadata-password-file",
+            "SIMSHARD_METADATA_PASSWORD_FILE",
+        ),
+    }
 }
 
 /// Names, each with its description; none if there is no answer in time.

@@ -91,7 +91,9 @@ fn is_operators_mistake(error: &MetadataError) -> bool {
         | MetadataError::OtherCorpora
         | MetadataError::OtherName { .. }
         | MetadataError::KeyValues(
-            KeyValueError::Damaged { .. } | KeyValueError::BadAddress { .. },
+            KeyValueError::Damaged { .. }
+            | KeyValueError::BadAddress { .. }
+            | KeyValueError::BadCertificates { .. },
         )
         | MetadataError::NotRegistered { .. }
         | MetadataError::UnusableRecords(_) => true,

@@ -33,10 +33,11 @@ pub use corpus::{CorpusName, CorpusRecord, CorpusState, InvalidCorpusName, rando
 pub use file::FileStore;
 pub use followed_layout::wait_for_stores;
 pub use key_value::{
-    EtcdKeyValues, FileKeyValues, KeyValue, KeyValueError, KeyValueStore, LeaseId, MAX_OPERATIONS,
-    MemoryKeyValues, Outcome, Revision, Snapshot, Transaction, follow, key_values_at,
+    EtcdAccess, EtcdKeyValues, EtcdTls, EtcdUser, FileKeyValues, KeyValue, KeyValueError,
+    KeyValueStore, LeaseId, MAX_OPERATIONS, MemoryKeyValues, Outcome, Revision, Snapshot,
+    Transaction, follow, key_values_at, key_values_with,
 };
-pub use key_value_metadata::KeyValueMetadata;
+pub use key_value_metadata::{KeyValueMetadata, recorded_corpora};
 pub use layout::{ClusterLayout, ClusterLayoutError, Node};
 pub use membership::{check_registered, initialize, random_nonce, register, shard_records};
 pub use memory::MemoryStore;

@@ -6,6 +6,7 @@
 #![allow(clippy::missing_panics_doc, reason = "panicking is how a test fails")]
 
 mod binary;
+mod certificates;
 mod cluster;
 mod etcd_server;
 mod forgetful_cluster;
@@ -23,6 +24,7 @@ mod waiting;
 use std::io::Write;
 
 pub use binary::binary;
+pub use certificates::Certificates;
 pub use cluster::TestCluster;
 pub use etcd_server::{EtcdServer, etcd_program};
 pub use forgetful_cluster::ForgetfulCluster;

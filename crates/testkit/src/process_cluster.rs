@@ -22,6 +22,8 @@ pub struct ProcessCluster {
     routers: Vec<Router>,
     node_addresses: Vec<SocketAddr>,
     metadata: Metadata,
+    /// What etcd asks for, as arguments.
+    access: Vec<String>,
     shape: Shape,
 }
 
@@ -58,6 +60,14 @@ impl ProcessCluster {
         Self::new(shape, Metadata::Store(address.to_owned())).begin_with_routers()
     }
 
+    /// The same, where etcd asks for more: with these arguments.
+    #[must_use]
+    pub fn start_at_with(shape: Shape, address: &str, access: Vec<String>) -> Self {
+        let mut cluster = Self::new(shape, Metadata::Store(address.to_owned()));
+        cluster.access = access;
+        cluster.begin_with_routers()
+    }
+
     /// Starts a cluster of this many nodes that a layout file names.
     #[must_use]
     pub fn start_by_layout(nodes: usize) -> Self {
@@ -80,6 +90,7 @@ impl ProcessCluster {
             routers: Vec::new(),
             node_addresses: addresses,
             metadata,
+            access: Vec::new(),
             shape,
             folder,
         }
@@ -311,11 +322,12 @@ impl ProcessCluster {
     fn metadata_args(&self) -> Vec<String> {
         let layout = || ["--cluster".to_owned(), text(&self.layout()).to_owned()];
         let store = |address: &String| ["--metadata".to_owned(), address.clone()];
-        match &self.metadata {
+        let place: Vec<String> = match &self.metadata {
             Metadata::Files => layout().into(),
             Metadata::FileAndStore(address) => [layout(), store(address)].concat(),
             Metadata::Store(address) => store(address).into(),
-        }
+        };
+        [place, self.access.clone()].concat()
     }
 
     /// Starts a router that has ended, where it was.

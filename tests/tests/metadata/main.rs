@@ -4,4 +4,5 @@
 
 mod corpora;
 mod etcd;
+mod etcd_access;
 mod key_value;

@@ -2,6 +2,7 @@
 
 mod batch;
 mod blocks;
+mod etcd_access;
 mod expected_recipe;
 mod input;
 mod json;
@@ -15,6 +16,7 @@ pub use batch::BatchArgs;
 pub(crate) use batch::open_report;
 pub use blocks::Blocks;
 pub(crate) use blocks::document_count;
+pub use etcd_access::EtcdAccessArgs;
 pub use expected_recipe::ExpectedRecipeArgs;
 pub use input::InputArgs;
 pub use json::JsonArgs;

@@ -2,6 +2,7 @@
 
 mod force;
 mod nodes;
+mod status;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -11,12 +12,12 @@ use clap::{Args, Subcommand, ValueHint};
 use serde_json::{Value, json};
 use simshard_cluster::{
     FileStore, KeyValueStore, MetadataError, MetadataStore, RegisteredStore, initialize,
-    key_values_at, registered_stores, shard_records, wait_for_stores,
+    key_values_with, registered_stores, shard_records, wait_for_stores,
 };
 use simshard_topology::replication::{ShardRecord, StoreId};
 use simshard_topology::{NodeId, ShardId, ShardMap, ShardSet, plan};
 
-use crate::args::JsonArgs;
+use crate::args::{EtcdAccessArgs, JsonArgs};
 use crate::completion;
 use crate::exit::UsageError;
 use crate::say;
@@ -36,6 +37,16 @@ the corpora beside it are taken over. So a cluster that was started with a
 layout file goes on without one: stop it, start its nodes with their data
 directories and with --metadata only, then run this.")]
     Init(InitArgs),
+    /// Tell whether the cluster is well, as TSV: what an operator looks at first
+    #[command(after_help = "\
+A line for each part, and whether it is well: the metadata; the nodes that
+answer; whether each shard has a hot replica that answers; shards that are short
+of replicas, or of hot ones; copies under way; and the corpora. Those of a
+creation or deletion that was cut short count as not well.
+
+The command only reads. It succeeds as soon as it could look, and fails if the
+metadata does not answer.")]
+    Status(TableArgs),
     /// List the nodes that have registered, and whether each answers now, as TSV
     Nodes(TableArgs),
     /// List which nodes hold which shards, by the records in the metadata, as TSV
@@ -69,6 +80,9 @@ pub struct MetadataArgs {
     /// The metadata of the cluster: etcd://HOST:PORT,HOST:PORT/PREFIX, or file:PATH on a single machine
     #[arg(long, value_name = "ADDRESS", env = "SIMSHARD_METADATA")]
     pub metadata: String,
+    /// What etcd asks for.
+    #[command(flatten)]
+    pub access: EtcdAccessArgs,
 }
 
 /// Arguments of the verbs that list something.
@@ -128,6 +142,7 @@ fn node_name(text: &str) -> Result<NodeId, String> {
 pub async fn run(command: ClusterCommand) -> anyhow::Result<()> {
     match command {
         ClusterCommand::Init(args) => init(&args).await,
+        ClusterCommand::Status(args) => status::run(&args).await,
         ClusterCommand::Nodes(args) => nodes::run(&args).await,
         ClusterCommand::Shards(args) => list_shards(&args).await,
         ClusterCommand::Force(args) => force::run(&args).await,
@@ -136,7 +151,8 @@ pub async fn run(command: ClusterCommand) -> anyhow::Result<()> {
 
 impl MetadataArgs {
     fn keys(&self) -> Result<Arc<dyn KeyValueStore>, UsageError> {
-        key_values_at(&self.metadata).map_err(|error| UsageError(error.to_string()))
+        let keys = key_values_with(&self.metadata, &self.access.load()?);
+        keys.map_err(|error| UsageError(error.to_string()))
     }
 }
 

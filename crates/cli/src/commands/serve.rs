@@ -16,6 +16,8 @@ use simshard_runtime::logging::{self, Level, LogFormat};
 
 pub use config::{RawNodeConfig, RawRouterConfig};
 
+use crate::args::EtcdAccessArgs;
+
 /// Arguments of `serve`.
 #[derive(Args, Debug)]
 #[command(
@@ -129,6 +131,9 @@ pub struct RoleArgs {
     /// on a single machine [default: for the corpora, a file beside the layout file]
     #[arg(long, value_name = "ADDRESS", env = "SIMSHARD_METADATA")]
     pub metadata: Option<String>,
+    /// What etcd asks for.
+    #[command(flatten)]
+    pub access: EtcdAccessArgs,
     /// What the process keeps to.
     #[command(flatten)]
     pub process: ProcessArgs,

@@ -235,6 +235,8 @@ pub enum KeyValueError {
     NoLease,
     #[error("`{address}` is no metadata store: write {EXAMPLES}")]
     BadAddress { address: String },
+    #[error("the certificates for etcd cannot be used: {reason}; give PEM files")]
+    BadCertificates { reason: String },
 }
 
 /// The addresses that a command takes, for its messages.

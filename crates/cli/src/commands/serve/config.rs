@@ -8,13 +8,14 @@ use std::time::Duration;
 
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
-use simshard_cluster::{KeyValueStore, key_values_at};
+use simshard_cluster::{KeyValueStore, key_values_with};
 use simshard_node::{NodeConfig, StorageOptions, Takeover};
 use simshard_router::RouterConfig;
 use simshard_runtime::config::load;
 use simshard_topology::NodeId;
 
 use super::{NodeArgs, RoleArgs, RouterRoleArgs, ServeArgs, seconds, threads_or_cores};
+use crate::args::EtcdAccessArgs;
 use crate::embedded::{
     DRAIN, EMBEDDED_NODE, EmbeddedConfig, IN_FLIGHT_BYTES, MAX_CORPORA, TIMEOUT,
 };
@@ -35,6 +36,16 @@ pub struct RawNodeConfig {
     pub cluster: Option<PathBuf>,
     /// Where the processes of the cluster keep what they agree on.
     pub metadata: Option<String>,
+    /// Certificates of the authorities that signed that of etcd.
+    pub metadata_ca: Option<PathBuf>,
+    /// The certificate by which etcd knows this process.
+    pub metadata_cert: Option<PathBuf>,
+    /// The private key of that certificate.
+    pub metadata_key: Option<PathBuf>,
+    /// The user of etcd.
+    pub metadata_user: Option<String>,
+    /// The file that holds its password.
+    pub metadata_password_file: Option<PathBuf>,
     /// This node's name.
     pub name: Option<String>,
     /// Where to listen.
@@ -65,6 +76,16 @@ pub struct RawRouterConfig {
     pub cluster: Option<PathBuf>,
     /// Where the processes of the cluster keep what they agree on.
     pub metadata: Option<String>,
+    /// Certificates of the authorities that signed that of etcd.
+    pub metadata_ca: Option<PathBuf>,
+    /// The certificate by which etcd knows this process.
+    pub metadata_cert: Option<PathBuf>,
+    /// The private key of that certificate.
+    pub metadata_key: Option<PathBuf>,
+    /// The user of etcd.
+    pub metadata_user: Option<String>,
+    /// The file that holds its password.
+    pub metadata_password_file: Option<PathBuf>,
     /// Where to listen.
     pub listen: Option<SocketAddr>,
     /// How long a request may take.
@@ -141,6 +162,13 @@ pub(super) fn embedded(args: &ServeArgs) -> anyhow::Result<EmbeddedConfig> {
 
 pub(super) fn node(args: &NodeArgs) -> anyhow::Result<NodeRole> {
     let file: RawNodeConfig = file(&args.role)?;
+    let access = EtcdAccessArgs {
+        metadata_ca: file.metadata_ca,
+        metadata_cert: file.metadata_cert,
+        metadata_key: file.metadata_key,
+        metadata_user: file.metadata_user,
+        metadata_password_file: file.metadata_password_file,
+    };
     let name = args
         .name
         .clone()
@@ -166,7 +194,7 @@ pub(super) fn node(args: &NodeArgs) -> anyhow::Result<NodeRole> {
         drain: drain(process.drain_seconds.or(file.drain_seconds)),
     };
     Ok(Role {
-        metadata: place(&args.role, file.cluster, file.metadata)?,
+        metadata: place(&args.role, file.cluster, file.metadata, access)?,
         presence: NodePresence {
             listen: args.listen.or(file.listen),
             address: args.address.clone().or(file.address),
@@ -179,6 +207,13 @@ pub(super) fn node(args: &NodeArgs) -> anyhow::Result<NodeRole> {
 
 pub(super) fn router(args: &RouterRoleArgs) -> anyhow::Result<RouterRole> {
     let file: RawRouterConfig = file(&args.role)?;
+    let access = EtcdAccessArgs {
+        metadata_ca: file.metadata_ca,
+        metadata_cert: file.metadata_cert,
+        metadata_key: file.metadata_key,
+        metadata_user: file.metadata_user,
+        metadata_password_file: file.metadata_password_file,
+    };
     let listen = args.listen.or(file.listen);
     let timeout = args.timeout_seconds.or(file.timeout_seconds);
     let timeout = positive("timeout_seconds", timeout)?;
@@ -190,7 +225,7 @@ pub(super) fn router(args: &RouterRoleArgs) -> anyhow::Result<RouterRole> {
         drain: drain(process.drain_seconds.or(file.drain_seconds)),
     };
     Ok(Role {
-        metadata: place(&args.role, file.cluster, file.metadata)?,
+        metadata: place(&args.role, file.cluster, file.metadata, access)?,
         presence: listen.unwrap_or(SocketAddr::from(([127, 0, 0, 1], 7460))),
         config,
     })
@@ -207,9 +242,10 @@ fn place(
     args: &RoleArgs,
     layout: Option<PathBuf>,
     store: Option<String>,
+    access: EtcdAccessArgs,
 ) -> Result<Place, UsageError> {
     let layout = path(args, args.cluster.as_ref(), layout);
-    match (layout, metadata(args, store)?) {
+    match (layout, metadata(args, store, access)?) {
         (Some(layout), None) => Ok(Place::Files(layout)),
         (Some(layout), Some(store)) => Ok(Place::FileAndStore(layout, store)),
         (None, Some(store)) => Ok(Place::Store(store)),
@@ -220,10 +256,28 @@ fn place(
 fn metadata(
     args: &RoleArgs,
     in_file: Option<String>,
+    access_in_file: EtcdAccessArgs,
 ) -> Result<Option<Arc<dyn KeyValueStore>>, UsageError> {
-    let address = metadata_address(args, in_file);
-    let store = address.map(|address| key_values_at(&address)).transpose();
-    store.map_err(|error| UsageError(error.to_string()))
+    let Some(address) = metadata_address(args, in_file) else {
+        return Ok(None);
+    };
+    let access = access(args, access_in_file).load()?;
+    let store = key_values_with(&address, &access);
+    store
+        .map(Some)
+        .map_err(|error| UsageError(error.to_string()))
+}
+
+/// The access to etcd: files named in a configuration file are as seen from there.
+fn access(args: &RoleArgs, in_file: EtcdAccessArgs) -> EtcdAccessArgs {
+    let seen_from_here = |named: Option<PathBuf>| path(args, None, named);
+    args.access.clone().or(EtcdAccessArgs {
+        metadata_ca: seen_from_here(in_file.metadata_ca),
+        metadata_cert: seen_from_here(in_file.metadata_cert),
+        metadata_key: seen_from_here(in_file.metadata_key),
+        metadata_user: in_file.metadata_user,
+        metadata_password_file: seen_from_here(in_file.metadata_password_file),
+    })
 }
 
 fn metadata_address(args: &RoleArgs, in_file: Option<String>) -> Option<String> {
@@ -369,8 +423,32 @@ mod tests {
         let found = metadata_address(&flag, Some("file:other".to_owned()));
         assert_eq!(found, Some("file:keys".to_owned()));
         assert_eq!(metadata_address(&args(&[]), None), None);
-        let error = metadata(&args(&["--metadata", "etcd:/h"]), None).unwrap_err();
+        let none = EtcdAccessArgs::default();
+        let error = metadata(&args(&["--metadata", "etcd:/h"]), None, none).unwrap_err();
         assert!(error.to_string().contains("etcd://HOST:PORT"), "{error}");
+    }
+
+    #[test]
+    fn the_access_to_etcd_comes_from_flags_or_from_files_as_seen_from_the_configuration() {
+        let args =
+            |more: &[&str]| match parse(&[&["node", "--config", "etc/node.toml"], more].concat()) {
+                RoleCommand::Node(args) => args.role,
+                RoleCommand::Router(_) => panic!("a router"),
+            };
+        let in_file = || EtcdAccessArgs {
+            metadata_ca: Some("ca.pem".into()),
+            metadata_user: Some("news".to_owned()),
+            metadata_password_file: Some("/password".into()),
+            ..EtcdAccessArgs::default()
+        };
+        let found = access(&args(&[]), in_file());
+        assert_eq!(found.metadata_ca, Some("etc/ca.pem".into()));
+        assert_eq!(found.metadata_password_file, Some("/password".into()));
+        assert_eq!(found.metadata_user.as_deref(), Some("news"));
+        let flags = ["--metadata-ca", "other.pem", "--metadata-user", "web"];
+        let found = access(&args(&flags), in_file());
+        assert_eq!(found.metadata_ca, Some("other.pem".into()));
+        assert_eq!(found.metadata_user.as_deref(), Some("web"));
     }
 
     #[test]

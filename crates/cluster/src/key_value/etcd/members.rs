@@ -7,13 +7,16 @@ use parking_lot::Mutex;
 use prost::Message;
 use tokio::time::timeout;
 use tonic::client::Grpc;
-use tonic::metadata::MetadataValue;
-use tonic::transport::{Channel, Endpoint};
+use tonic::metadata::{Ascii, MetadataValue};
+use tonic::transport::{Channel, ClientTlsConfig, Endpoint};
 use tonic::{Code, Request, Status, Streaming};
 use tonic_prost::ProstCodec;
 
 use super::RANGE;
+use super::access::{EtcdAccess, EtcdTls};
+use super::login::{Login, Token, lacks_token};
 use super::wire::{RangeRequest, RangeResponse};
+use crate::key_value::KeyValueError;
 
 /// How long one member may take to connect, and to answer.
 const TIMEOUT: Duration = Duration::from_millis(1500);
@@ -26,6 +29,9 @@ const QUIET: Duration = Duration::from_secs(1);
 
 /// How often a read is tried at least: the first attempt may meet a connection that was lost unnoticed.
 const LEAST_TRIES: usize = 2;
+
+/// The header of the token.
+const TOKEN: &str = "token";
 
 /// The codes by which a member says that it did nothing. Any other may come from a connection that broke midway.
 const REFUSALS: [Code; 7] = [
@@ -46,6 +52,8 @@ const MAX_ANSWER_BYTES: usize = 256 << 20;
 pub(super) struct Members {
     endpoints: Vec<Endpoint>,
     current: Mutex<Current>,
+    /// The user as which calls are made, if etcd has users.
+    login: Option<Login>,
 }
 
 /// The member that is asked, and the connection to it.
@@ -77,23 +85,20 @@ impl CallError {
 
 impl Members {
     /// Those at these addresses, `host:port` each. Nothing is connected yet.
+    ///
+    /// # Errors
+    /// [`KeyValueError::BadCertificates`] if they are of no use.
     pub(super) fn new<'a>(
         addresses: impl IntoIterator<Item = &'a str>,
-    ) -> Result<Self, tonic::transport::Error> {
-        let endpoint = |address: &str| {
-            let endpoint = Endpoint::from_shared(format!("http://{address}"))?;
-            Ok(endpoint
-                .connect_timeout(TIMEOUT)
-                .tcp_nodelay(true)
-                .http2_keep_alive_interval(KEEPALIVE)
-                .keep_alive_timeout(TIMEOUT))
-        };
+        access: &EtcdAccess,
+    ) -> Result<Self, KeyValueError> {
+        let tls = access.tls.as_ref().map(EtcdTls::config).transpose()?;
+        let addresses = addresses.into_iter();
+        let endpoints = addresses.map(|address| endpoint(address, tls.as_ref()));
         Ok(Self {
-            endpoints: addresses
-                .into_iter()
-                .map(endpoint)
-                .collect::<Result<_, _>>()?,
+            endpoints: endpoints.collect::<Result<_, _>>()?,
             current: Mutex::default(),
+            login: access.user.clone().map(Login::new),
         })
     }
 
@@ -121,8 +126,36 @@ impl Members {
         A: Message + Default + 'static,
     {
         let (member, channel) = self.connected().await?;
-        let answer = unary(channel, path, request).await;
+        let call = |token| unary(channel.clone(), path, request, token);
+        let answer = self.with_token(&channel, call).await;
         answer.map_err(|status| self.failed(member, status))
+    }
+
+    /// Makes a call with the token of the user. Where etcd does not know it, it does nothing, and the call is made again.
+    async fn with_token<T, C: Future<Output = Result<T, Status>>>(
+        &self,
+        channel: &Channel,
+        call: impl Fn(Option<Token>) -> C,
+    ) -> Result<T, Status> {
+        let Some(login) = &self.login else {
+            return call(None).await;
+        };
+        let token = login.token(channel).await?;
+        match call(token.clone()).await {
+            Err(status) if lacks_token(&status) => {
+                login.forget(token.as_ref()).await;
+                call(login.token(channel).await?).await
+            }
+            answer => answer,
+        }
+    }
+
+    /// Forgets the token with which a stream was opened. Answers whether there is a user, so that there will be another.
+    pub(super) async fn forget_token<A>(&self, answers: &Answers<A>) -> bool {
+        if let Some(login) = &self.login {
+            login.forget(answers.token.as_ref()).await;
+        }
+        self.login.is_some()
     }
 
     /// Opens a stream of answers to one request. The stream fails when the member loses its leader.
@@ -136,27 +169,14 @@ impl Members {
         A: Message + Default + 'static,
     {
         let (member, channel) = self.connected().await?;
-        let mut grpc = Grpc::new(channel.clone()).max_decoding_message_size(MAX_ANSWER_BYTES);
-        // A stream of requests that ends would end the answers.
-        let requests = tokio_stream::StreamExt::chain(
-            tokio_stream::once(request.clone()),
-            tokio_stream::pending(),
-        );
-        let call = async {
-            ready(&mut grpc).await?;
-            let mut request = Request::new(requests);
-            let headers = request.metadata_mut();
-            headers.insert("hasleader", MetadataValue::from_static("true"));
-            let codec = ProstCodec::<Q, A>::default();
-            let path = PathAndQuery::from_static(path);
-            grpc.streaming(request, path, codec).await
-        };
-        let answers = in_time(call).await;
-        let answers = answers.map_err(|status| self.failed(member, status))?;
+        let call = |token| open(channel.clone(), path, request, token);
+        let opened = self.with_token(&channel, call).await;
+        let (token, stream) = opened.map_err(|status| self.failed(member, status))?;
         Ok(Answers {
             member,
             channel,
-            stream: answers.into_inner(),
+            token,
+            stream,
         })
     }
 
@@ -177,7 +197,8 @@ impl Members {
             is_serializable: true,
             ..RangeRequest::default()
         };
-        let asked = unary::<_, RangeResponse>(answers.channel.clone(), RANGE, &request).await;
+        let (channel, token) = (answers.channel.clone(), answers.token.clone());
+        let asked = unary::<_, RangeResponse>(channel, RANGE, &request, token).await;
         match asked.map_err(|status| self.failed(answers.member, status)) {
             Ok(_) | Err(CallError::Refused(_)) => Ok(()),
             Err(error) => Err(error),
@@ -214,7 +235,7 @@ impl Members {
                 }
                 current.member
             };
-            match self.endpoints[member].connect().await {
+            match connect(&self.endpoints[member]).await {
                 Ok(channel) => {
                     let mut current = self.current.lock();
                     *current = Current {
@@ -223,8 +244,8 @@ impl Members {
                     };
                     return Ok((member, channel));
                 }
-                Err(error) => {
-                    reason = chain(&error);
+                Err(problem) => {
+                    reason = problem;
                     self.leave(member);
                 }
             }
@@ -257,11 +278,48 @@ impl Members {
 pub(super) struct Answers<A> {
     member: usize,
     channel: Channel,
+    /// Of the user that opened it.
+    token: Option<Token>,
     stream: Streaming<A>,
 }
 
+/// The member at an address, `host:port`.
+fn endpoint(address: &str, tls: Option<&ClientTlsConfig>) -> Result<Endpoint, KeyValueError> {
+    let scheme = if tls.is_some() { "https" } else { "http" };
+    let bad_address = |_| KeyValueError::BadAddress {
+        address: address.to_owned(),
+    };
+    let endpoint = Endpoint::from_shared(format!("{scheme}://{address}")).map_err(bad_address)?;
+    let endpoint = endpoint
+        .connect_timeout(TIMEOUT)
+        .tcp_nodelay(true)
+        .http2_keep_alive_interval(KEEPALIVE)
+        .keep_alive_timeout(TIMEOUT);
+    let Some(tls) = tls else {
+        return Ok(endpoint);
+    };
+    // It reads the certificates.
+    let with_tls = endpoint.tls_config(tls.clone());
+    with_tls.map_err(|error| KeyValueError::BadCertificates {
+        reason: chain(&error),
+    })
+}
+
+/// Connects in time. The own limit of an endpoint leaves out the handshake of TLS.
+async fn connect(endpoint: &Endpoint) -> Result<Channel, String> {
+    match timeout(TIMEOUT, endpoint.connect()).await {
+        Ok(connected) => connected.map_err(|error| chain(&error)),
+        Err(_elapsed) => Err(format!("no connection within {TIMEOUT:?}")),
+    }
+}
+
 /// Calls a method on a connection.
-async fn unary<Q, A>(channel: Channel, path: &'static str, request: &Q) -> Result<A, Status>
+pub(super) async fn unary<Q, A>(
+    channel: Channel,
+    path: &'static str,
+    request: &Q,
+    token: Option<Token>,
+) -> Result<A, Status>
 where
     Q: Message + Clone + 'static,
     A: Message + Default + 'static,
@@ -271,9 +329,51 @@ where
         ready(&mut grpc).await?;
         let codec = ProstCodec::<Q, A>::default();
         let path = PathAndQuery::from_static(path);
-        grpc.unary(Request::new(request.clone()), path, codec).await
+        let request = with_header(Request::new(request.clone()), TOKEN, token);
+        grpc.unary(request, path, codec).await
     };
     Ok(in_time(call).await?.into_inner())
+}
+
+/// Opens a stream on a connection. Answers its token with it.
+async fn open<Q, A>(
+    channel: Channel,
+    path: &'static str,
+    request: &Q,
+    token: Option<Token>,
+) -> Result<(Option<Token>, Streaming<A>), Status>
+where
+    Q: Message + Clone + 'static,
+    A: Message + Default + 'static,
+{
+    let mut grpc = Grpc::new(channel).max_decoding_message_size(MAX_ANSWER_BYTES);
+    // A stream of requests that ends would end the answers.
+    let requests = tokio_stream::StreamExt::chain(
+        tokio_stream::once(request.clone()),
+        tokio_stream::pending(),
+    );
+    let call = async {
+        ready(&mut grpc).await?;
+        let with_leader = Some(MetadataValue::from_static("true"));
+        let request = with_header(Request::new(requests), "hasleader", with_leader);
+        let request = with_header(request, TOKEN, token.clone());
+        let codec = ProstCodec::<Q, A>::default();
+        let path = PathAndQuery::from_static(path);
+        grpc.streaming(request, path, codec).await
+    };
+    let stream = in_time(call).await?.into_inner();
+    Ok((token, stream))
+}
+
+fn with_header<T>(
+    mut request: Request<T>,
+    name: &'static str,
+    value: Option<MetadataValue<Ascii>>,
+) -> Request<T> {
+    if let Some(value) = value {
+        request.metadata_mut().insert(name, value);
+    }
+    request
 }
 
 async fn in_time<T>(call: impl Future<Output = Result<T, Status>>) -> Result<T, Status> {

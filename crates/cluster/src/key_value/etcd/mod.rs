@@ -3,6 +3,8 @@
 //! A member that does not answer is left for the next one. A read is repeated there. A write is not, for it may have
 //! been made: it fails as [`KeyValueError::Unknown`].
 
+mod access;
+mod login;
 mod members;
 mod wire;
 
@@ -11,6 +13,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use tonic::Code;
 
+pub use self::access::{EtcdAccess, EtcdTls, EtcdUser};
+use self::login::may_lack_token;
 use self::members::{CallError, Members};
 use self::wire::{
     Compare, DeleteRequest, LeaseGrantRequest, LeaseGrantResponse, LeaseKeepAliveResponse,
@@ -45,11 +49,19 @@ pub struct EtcdKeyValues {
 
 impl EtcdKeyValues {
     /// For `etcd://HOST:PORT,HOST:PORT/PREFIX`, with one member or several. The prefix is `simshard` where none is
-    /// given. Nothing is connected before the first call.
+    /// given. Nothing is connected before the first call, and then without TLS, and as no user.
     ///
     /// # Errors
     /// [`KeyValueError::BadAddress`] if it is no such address.
     pub fn at(address: &str) -> Result<Self, KeyValueError> {
+        Self::with(address, &EtcdAccess::default())
+    }
+
+    /// The same, with what etcd asks of those who connect.
+    ///
+    /// # Errors
+    /// [`KeyValueError::BadAddress`] as above. [`KeyValueError::BadCertificates`] if the certificates are of no use.
+    pub fn with(address: &str, access: &EtcdAccess) -> Result<Self, KeyValueError> {
         let bad = || KeyValueError::BadAddress {
             address: address.to_owned(),
         };
@@ -61,7 +73,7 @@ impl EtcdKeyValues {
         let prefix = prefix.trim_end_matches('/');
         let prefix = if prefix.is_empty() { PREFIX } else { prefix };
         Ok(Self {
-            members: Members::new(members.split(',')).map_err(|_| bad())?,
+            members: Members::new(members.split(','), access)?,
             name: format!("etcd at {members}"),
             prefix: format!("{prefix}/"),
         })
@@ -176,6 +188,12 @@ impl KeyValueStore for EtcdKeyValues {
                 return self.read(prefix).await;
             }
             if answer.canceled {
+                // By a status etcd refuses calls only. The next watch has another token.
+                if may_lack_token(&answer.cancel_reason)
+                    && self.members.forget_token(&answers).await
+                {
+                    return self.read(prefix).await;
+                }
                 return Err(KeyValueError::Refused {
                     store: self.name.clone(),
                     reason: answer.cancel_reason,

@@ -1,5 +1,7 @@
 //! The messages of etcd's interface, version 3, as far as the store uses them. Their numbers and types are etcd's.
 
+use std::fmt;
+
 use prost::{Message, Oneof};
 
 #[derive(Clone, Copy, PartialEq, Eq, Message)]
@@ -166,4 +168,34 @@ pub(super) struct LeaseKeepAliveResponse {
     /// In seconds; 0 if the lease is gone.
     #[prost(int64, tag = "3")]
     pub(super) ttl: i64,
+}
+
+#[derive(Clone, PartialEq, Eq, Message)]
+#[prost(skip_debug)]
+pub(super) struct AuthenticateRequest {
+    #[prost(string, tag = "1")]
+    pub(super) name: String,
+    #[prost(string, tag = "2")]
+    pub(super) password: String,
+}
+
+impl fmt::Debug for AuthenticateRequest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut shown = f.debug_struct("AuthenticateRequest");
+        shown.field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+#[derive(Clone, PartialEq, Eq, Message)]
+#[prost(skip_debug)]
+pub(super) struct AuthenticateResponse {
+    #[prost(string, tag = "2")]
+    pub(super) token: String,
+}
+
+impl fmt::Debug for AuthenticateResponse {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AuthenticateResponse")
+            .finish_non_exhaustive()
+    }
 }
