@@ -207,7 +207,7 @@ impl Engine {
     }
 
     /// Those of these shards of which a store has a later record; all if the node has another store, or has dropped the
-    /// corpus that is read. A replica that was left out may not know of its deletion (R46).
+    /// corpus that is read. A replica that was left out may not know of its deletion.
     pub(crate) fn unconfirmed(
         &self,
         store: StoreId,

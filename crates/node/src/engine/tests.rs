@@ -462,7 +462,7 @@ async fn tables_that_are_made_anew_hold_what_changed_while_there_were_none() {
     model.check(&scene.engine.corpora.get(scene.corpus).unwrap());
 }
 
-/// R46: a replica that was left out may not know that a corpus is deleted.
+/// A replica that was left out may not know that a corpus is deleted.
 #[tokio::test]
 async fn a_node_that_has_dropped_a_corpus_confirms_no_read_of_it() {
     let scene = Scene::new().await;
