@@ -4,7 +4,7 @@ use simshard_testkit::{End, EtcdServer, Process, ProcessCluster, Shape, Stalling
 use tokio::task::block_in_place;
 
 use crate::interruptions::until_reached;
-use crate::on_demand::{all, create, found, insert, record};
+use crate::on_demand::{all, create, found, insert, of_the_first_node, record};
 use crate::readiness::until_ready;
 
 const NODE: usize = 1;
@@ -66,6 +66,8 @@ async fn a_node_that_was_away_makes_corpora_when_it_comes_back() {
     let client = cluster.client();
     cluster.end_node(NODE, End::Killed);
     create(&client, "crawl").await.unwrap();
+    // The router needs the record once.
+    insert(&client, "crawl", of_the_first_node()).await.unwrap();
     block_in_place(|| cluster.start_node(NODE));
     etcd.stop();
     let inserted = until_reached(async || insert(&client, "crawl", all()).await);

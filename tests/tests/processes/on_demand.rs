@@ -25,7 +25,7 @@ pub(crate) fn all() -> Queries {
 }
 
 /// In a shard of the first node alone, whatever block leads.
-fn of_the_first_node() -> Queries {
+pub(crate) fn of_the_first_node() -> Queries {
     Queries::Fingerprints(vec![Fingerprint(0)])
 }
 
