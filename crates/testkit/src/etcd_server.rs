@@ -29,7 +29,7 @@ pub struct EtcdServer {
 struct Addresses {
     clients: SocketAddr,
     peers: SocketAddr,
-    /// Of whoever asks for its health, always without TLS.
+    /// Of those that ask for its health, always without TLS.
     health: SocketAddr,
 }
 
