@@ -190,7 +190,9 @@ pub(crate) fn compare(
 mod tests {
     use std::time::SystemTime;
 
-    use simshard_cluster::{ClusterLayout, MemoryStore, MetadataStore, Node, random_corpus_uid};
+    use simshard_cluster::{
+        ClusterLayout, CorpusName, MemoryStore, MetadataStore, Node, random_corpus_uid,
+    };
     use simshard_topology::NodeId;
 
     use super::*;
