@@ -575,6 +575,7 @@ mod tests {
         for before in 0..transactions {
             for by in [
                 Interruption::End,
+                Interruption::NoSpace,
                 Interruption::OtherBeginning,
                 Interruption::OtherAttempt,
                 Interruption::Replacement,
@@ -588,7 +589,7 @@ mod tests {
                 let outcome = initialize(&interrupted, &halves(), ALL_HOT, &none, &[]).await;
                 let keys = &interrupted.keys;
                 let expected = match by {
-                    Interruption::End => {
+                    Interruption::End | Interruption::NoSpace => {
                         assert!(outcome.is_err());
                         begin(keys, &halves()).await.unwrap();
                         halves()
