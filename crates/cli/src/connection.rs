@@ -66,6 +66,14 @@ impl CorpusArgs {
     ) -> Result<Option<Recipe>, ClientError> {
         Ok(client.recipe(&self.corpus).await?.parse().ok())
     }
+
+    /// The same before a stream of changes, which waits for a router that is away.
+    pub(crate) async fn awaited_recipe(
+        &self,
+        client: &Client,
+    ) -> Result<Option<Recipe>, ClientError> {
+        Ok(client.await_recipe(&self.corpus).await?.parse().ok())
+    }
 }
 
 impl RouterArgs {

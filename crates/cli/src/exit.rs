@@ -88,6 +88,7 @@ fn is_operators_mistake(error: &MetadataError) -> bool {
         | MetadataError::EmptiedStore { .. }
         | MetadataError::NotHeld { .. }
         | MetadataError::NoneBegins { .. }
+        | MetadataError::PartnersAbsent { .. }
         | MetadataError::OtherCorpora
         | MetadataError::OtherName { .. }
         | MetadataError::KeyValues(

@@ -2,16 +2,18 @@
 
 use std::time::Duration;
 
-use backon::{ExponentialBuilder, Retryable};
+use backon::{BackoffBuilder, ExponentialBuilder};
 use simshard_proto::v1::corpus_service_client::CorpusServiceClient;
 use simshard_proto::{MAX_MESSAGE_BYTES, Reason, endpoint::limited, v1 as pb};
 use simshard_simhash::Fingerprint;
+use tokio::time::{Instant, sleep};
 use tonic::transport::{Channel, Endpoint};
 use tonic::{Request, Response, Status};
 
 use crate::batch::{Documents, Queries, insert_request, remove_request};
 use crate::error::ClientError;
 use crate::find::FindAnswer;
+use crate::patience::Patience;
 use simshard_proto::SearchSpec;
 
 /// How long a request may take, unless told otherwise.
@@ -255,7 +257,30 @@ impl Client {
         Ok(answer.fingerprints.into_iter().map(Fingerprint).collect())
     }
 
-    /// Makes a request that may be repeated: again, where that may help.
+    /// The same before a stream of changes: as this may wait for the router, so does the first request. It goes on for as
+    /// long as the client's patience, and tells of that.
+    pub async fn await_recipe(&self, corpus: &str) -> Result<String, ClientError> {
+        let mut patience = Patience::new(self.patience);
+        loop {
+            let began = Instant::now();
+            let error = match self.recipe(corpus).await {
+                Ok(recipe) => return Ok(recipe),
+                Err(error) if error.is_passing() => error,
+                Err(error) => return Err(error),
+            };
+            let Some(pause) = patience.after_failure(began, Instant::now()) else {
+                return Err(error);
+            };
+            if let (Some(tell), Some(left)) =
+                (self.tell_of_waiting, patience.overdue(Instant::now()))
+            {
+                tell(&error, left);
+            }
+            sleep(pause).await;
+        }
+    }
+
+    /// Makes a request that may be repeated: again, where that may help and time is left.
     async fn call<M, A, F>(
         &self,
         message: &M,
@@ -265,12 +290,25 @@ impl Client {
         M: Clone,
         F: Future<Output = Result<Response<A>, Status>>,
     {
-        let attempt = || self.call_once(message.clone(), &method);
-        let backoff = ExponentialBuilder::default()
+        let end = Instant::now() + self.timeout;
+        let pauses = ExponentialBuilder::default()
             .with_min_delay(Duration::from_millis(100))
             .with_max_times(RETRIES)
             .with_jitter();
-        attempt.retry(backoff).when(ClientError::is_passing).await
+        let mut pauses = pauses.build();
+        loop {
+            let left = end - Instant::now();
+            let error = match self.call_within(left, message.clone(), &method).await {
+                Ok(answer) => return Ok(answer),
+                Err(error) if error.is_passing() => error,
+                Err(error) => return Err(error),
+            };
+            let pause = pauses.next();
+            let Some(pause) = pause.filter(|pause| Instant::now() + *pause < end) else {
+                return Err(error);
+            };
+            sleep(pause).await;
+        }
     }
 
     async fn call_once<M, A, F>(
@@ -281,8 +319,20 @@ impl Client {
     where
         F: Future<Output = Result<Response<A>, Status>>,
     {
+        self.call_within(self.timeout, message, method).await
+    }
+
+    async fn call_within<M, A, F>(
+        &self,
+        time: Duration,
+        message: M,
+        method: impl Fn(Stub, Request<M>) -> F,
+    ) -> Result<A, ClientError>
+    where
+        F: Future<Output = Result<Response<A>, Status>>,
+    {
         let mut request = Request::new(message);
-        request.set_timeout(self.timeout);
+        request.set_timeout(time);
         let answer = method(self.stub.clone(), request).await;
         answer
             .map(Response::into_inner)

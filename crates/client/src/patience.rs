@@ -30,7 +30,7 @@ struct Failing {
 }
 
 impl Patience {
-    /// Allows retries until `limit` after the first failure.
+    /// Allows retries until `limit` after the first attempt that failed had begun.
     pub(crate) fn new(limit: Duration) -> Self {
         Self {
             limit,
@@ -38,17 +38,23 @@ impl Patience {
         }
     }
 
-    /// Notes a failure: how long to wait before the next try, or nothing if it has gone on for too
+    /// Notes the failure of an attempt: how long to wait before the next try, or nothing if it has gone on for too
     /// long.
-    pub(crate) fn after_failure(&mut self, now: Instant) -> Option<Duration> {
+    pub(crate) fn after_failure(&mut self, began: Instant, now: Instant) -> Option<Duration> {
         let failing = self.failing.get_or_insert_with(|| Failing {
-            since: now,
+            since: began,
             pauses: pauses(),
             told: false,
         });
         let left = self.limit.checked_sub(now - failing.since)?;
         let pause = failing.pauses.next()?;
         (!left.is_zero()).then_some(pause.min(left))
+    }
+
+    /// When retries end, if the last attempt failed.
+    pub(crate) fn end(&self) -> Option<Instant> {
+        let failing = self.failing.as_ref();
+        failing.map(|failing| failing.since + self.limit)
     }
 
     /// The time left for retries, if the failures should be reported now. Once, until something succeeds.
@@ -86,7 +92,7 @@ mod tests {
         let start = Instant::now();
         let mut now = start;
         let mut pauses = Vec::new();
-        while let Some(pause) = patience.after_failure(now) {
+        while let Some(pause) = patience.after_failure(start, now) {
             pauses.push(pause);
             now += pause;
         }
@@ -94,7 +100,7 @@ mod tests {
         assert!(pauses[0] >= FIRST_PAUSE && pauses[0] <= 2 * FIRST_PAUSE);
         assert!(pauses[4] >= 16 * FIRST_PAUSE, "{pauses:?}");
         assert!(pauses.iter().all(|pause| *pause <= 2 * LONGEST_PAUSE));
-        let jitter = |patience: &mut Patience| patience.after_failure(start);
+        let jitter = |patience: &mut Patience| patience.after_failure(start, start);
         let others: Vec<_> = (0..8).map(|_| jitter(&mut Patience::new(LIMIT))).collect();
         assert!(others.iter().any(|other| *other != others[0]), "no jitter");
     }
@@ -103,10 +109,12 @@ mod tests {
     fn progress_begins_the_patience_anew() {
         let mut patience = Patience::new(LIMIT);
         let start = Instant::now();
-        assert!(patience.after_failure(start).is_some());
-        assert!(patience.after_failure(start + LIMIT).is_none());
+        assert!(patience.after_failure(start, start).is_some());
+        assert!(patience.after_failure(start, start + LIMIT).is_none());
         patience.after_progress();
-        let pause = patience.after_failure(start + LIMIT).unwrap();
+        let pause = patience
+            .after_failure(start + LIMIT, start + LIMIT)
+            .unwrap();
         assert!(pause <= 2 * FIRST_PAUSE, "{pause:?}");
     }
 
@@ -117,7 +125,7 @@ mod tests {
         let later = start + REPORT_AFTER;
         assert_eq!(patience.overdue(later), None, "nothing failed");
         for _ in 0..2 {
-            assert!(patience.after_failure(start).is_some());
+            assert!(patience.after_failure(start, start).is_some());
             assert_eq!(patience.overdue(start), None, "it may be over at once");
             assert_eq!(patience.overdue(later), Some(LIMIT - REPORT_AFTER));
             assert_eq!(patience.overdue(later), None, "it was said");
@@ -128,6 +136,15 @@ mod tests {
     #[test]
     fn without_patience_the_first_failure_is_the_last() {
         let mut patience = Patience::new(Duration::ZERO);
-        assert_eq!(patience.after_failure(Instant::now()), None);
+        assert_eq!(patience.after_failure(Instant::now(), Instant::now()), None);
+    }
+
+    #[test]
+    fn the_first_attempt_that_fails_counts_too() {
+        let mut patience = Patience::new(LIMIT);
+        let start = Instant::now();
+        assert_eq!(patience.end(), None);
+        assert_eq!(patience.after_failure(start, start + LIMIT), None);
+        assert_eq!(patience.end(), Some(start + LIMIT));
     }
 }

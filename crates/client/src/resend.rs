@@ -14,7 +14,8 @@
 //!   in their order.
 //! - RS2: batches are answered in their order, each once; any other answer is an error.
 //! - RS3: at most [`WINDOW`] batches are kept; no other batch is read while the window is full.
-//! - RS4: what may pass is an error only once nothing has been answered for the whole patience.
+//! - RS4: what may pass is an error only once nothing has been answered for the whole patience, and then at once, unless
+//!   the first attempt still waits for its answer. An answer that was late has taken no patience.
 
 use std::collections::VecDeque;
 use std::pin::Pin;
@@ -88,6 +89,7 @@ where
         next_sequence: 0,
         waiting_since: Instant::now(),
         in_flight: None,
+        failure: None,
     };
     stream::unfold(Some(sending), |sending| async {
         let mut sending = sending?;
@@ -110,6 +112,8 @@ struct Resending<B, O> {
     /// When the oldest of them became the one that is to be answered.
     waiting_since: Instant,
     in_flight: Option<InFlight>,
+    /// Why the last attempt failed, until something is answered.
+    failure: Option<ClientError>,
 }
 
 /// A stream that is open, or is being opened.
@@ -126,6 +130,8 @@ enum Event {
     Ended,
     Answered(Result<Answer, ClientError>),
     Late,
+    /// The patience ends during another attempt.
+    OutOfPatience(ClientError),
 }
 
 impl<B, O> Resending<B, O>
@@ -144,6 +150,7 @@ where
                 Event::Ended => continue,
                 Event::Answered(Ok(answer)) => return Some(self.take(&answer)),
                 Event::Answered(Err(error)) => error,
+                Event::OutOfPatience(error) => return Some(Err(error)),
                 Event::Late => self.no_answer(format!("nothing came for {:?}", self.timeout)),
             };
             if let Err(error) = self.recover(failure).await {
@@ -159,6 +166,7 @@ where
             self.in_flight = Some(self.begin());
         }
         let has_room = self.window.len() < WINDOW && !self.batches.is_done();
+        let patience_ends = self.patience.end();
         let time_left = self.timeout.saturating_sub(self.waiting_since.elapsed());
         tokio::select! {
             // An answer that has arrived is not late, even if it is polled only after the timeout.
@@ -169,6 +177,7 @@ where
             }
             batch = self.batches.next(), if has_room => batch.map_or(Event::Ended, Event::Read),
             () = tokio::time::sleep(time_left), if waits => Event::Late,
+            error = last_failure(&mut self.failure, patience_ends), if waits => Event::OutOfPatience(error),
         }
     }
 
@@ -209,6 +218,7 @@ where
         let batch = batch.ok_or(ClientError::OutOfTurn(answer.sequence))?;
         self.waiting_since = Instant::now();
         self.patience.after_progress();
+        self.failure = None;
         Ok(Acknowledged {
             document_count: batch.documents.keys.len() as u64,
             changed_count: answer.changed_count,
@@ -224,9 +234,12 @@ where
             return Ok(());
         }
         // A router that did not have the time says it a moment before we would.
-        let may_pass = error.is_passing() || error.reason() == Some(Reason::DeadlineTooShort);
-        let pause = if may_pass {
-            self.patience.after_failure(Instant::now())
+        let now = Instant::now();
+        let is_late = error.reason() == Some(Reason::DeadlineTooShort)
+            || self.waiting_since.elapsed() >= self.timeout;
+        let began = if is_late { now } else { self.waiting_since };
+        let pause = if error.is_passing() || is_late {
+            self.patience.after_failure(began, now)
         } else {
             None
         };
@@ -236,6 +249,7 @@ where
         if let (Some(tell), Some(left)) = (self.tell, self.patience.overdue(Instant::now())) {
             tell(&error, left);
         }
+        self.failure = Some(error);
         tokio::time::sleep(pause).await;
         Ok(())
     }
@@ -252,10 +266,67 @@ fn put(batches: &mpsc::Sender<Arc<Batch>>, batch: &Arc<Batch>) {
     let _ = batches.try_send(Arc::clone(batch));
 }
 
+/// Why the attempt before failed, once the patience ends; never, where nothing failed.
+async fn last_failure(failure: &mut Option<ClientError>, end: Option<Instant>) -> ClientError {
+    if let (Some(end), true) = (end, failure.is_some()) {
+        tokio::time::sleep_until(end).await;
+        if let Some(failure) = failure.take() {
+            return failure;
+        }
+    }
+    std::future::pending().await
+}
+
 /// The next answer of a stream that is open; never, where none is.
 async fn answer(in_flight: &mut Option<InFlight>) -> Option<Result<Answer, ClientError>> {
     match in_flight {
         Some(in_flight) => in_flight.answers.next().await,
         None => std::future::pending().await,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::batch::Queries;
+
+    fn batch() -> Documents {
+        Documents {
+            keys: Queries::Texts(vec!["text".to_owned()]),
+            ids: vec!["a".to_owned()],
+        }
+    }
+
+    /// A router that fails each attempt after a while.
+    async fn gave_up_after(patience: u64, attempt: Duration) -> Duration {
+        let client = Client::new("http://127.0.0.1:1").unwrap();
+        let client = client.with_patience(Duration::from_secs(patience));
+        let open = move |_: Batches| {
+            let failure = async move {
+                tokio::time::sleep(attempt).await;
+                let (url, problem) = (String::new(), String::new());
+                Err(ClientError::NoRouter { url, problem })
+            };
+            stream::once(failure).boxed()
+        };
+        let started = Instant::now();
+        let answers: Vec<_> = resending(&client, stream::iter([batch()]), open)
+            .collect()
+            .await;
+        assert!(matches!(answers[..], [Err(ClientError::NoRouter { .. })]));
+        started.elapsed()
+    }
+
+    /// RS4.
+    #[tokio::test(start_paused = true)]
+    async fn retries_end_with_the_patience_and_the_first_attempt_counts() {
+        let attempt = Duration::from_secs(4);
+        for (patience, took) in [(0, 4), (3, 4), (5, 5), (10, 10)] {
+            let took = Duration::from_secs(took);
+            assert_eq!(
+                gave_up_after(patience, attempt).await.as_secs(),
+                took.as_secs()
+            );
+        }
     }
 }

@@ -1,9 +1,12 @@
 //! A value in a file that processes of one machine share: read whole, changed under a lock, replaced by rename.
 //!
-//! A change takes the lock, reads, fsyncs the folder unless that was done for what was read, and decides. Then it
-//! writes a file beside, fsyncs it, renames it into place, fsyncs the folder, and releases the lock. Reads need no
-//! lock, because a rename leaves them either the old file or the new one. What was read last is kept with what it says,
-//! and is not parsed again while the file has the same bytes.
+//! A change reads, fsyncs the folder unless that was done for what was read, and decides. Then it writes a file of its
+//! own beside, and fsyncs that. Only now it takes the lock. If the file still holds what was read, it renames its own
+//! into place; else it decides anew. It releases the lock, and fsyncs the folder. So a process that is stopped is
+//! unlikely to hold the lock meanwhile. A change that loses several times in a row holds the lock from the start.
+//!
+//! Reads need no lock, because a rename leaves them either the old file or the new one. What was read last is kept with
+//! what it says, and is not parsed again while the file has the same bytes.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
@@ -11,6 +14,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use parking_lot::Mutex;
+use uuid::Uuid;
+
+/// How often a change is tried without the lock.
+const UNLOCKED_TRIES: usize = 4;
 
 /// What a file holds. A file that is missing holds the default.
 pub(crate) trait Content: Clone + Default + PartialEq {
@@ -56,9 +63,7 @@ struct Understood<C> {
 #[derive(Debug)]
 struct Paths {
     file: PathBuf,
-    /// The next version of the file while it is written.
-    next: PathBuf,
-    /// Locked during a change. A file of its own, since a rename replaces the other.
+    /// Locked while a change replaces the file. A file of its own, since a rename replaces the other.
     lock: PathBuf,
     folder: PathBuf,
 }
@@ -70,14 +75,7 @@ impl<C: Content> DurableFile<C> {
             Some(parent) if parent != Path::new("") => parent.to_owned(),
             Some(_) | None => PathBuf::from("."),
         };
-        let mut next = file.clone().into_os_string();
-        next.push(".next");
-        let paths = Paths {
-            file,
-            next: next.into(),
-            lock,
-            folder,
-        };
+        let paths = Paths { file, lock, folder };
         Self {
             paths: Arc::new(paths),
             last: Arc::default(),
@@ -114,20 +112,45 @@ impl<C: Content> DurableFile<C> {
         Ok(content)
     }
 
-    /// Makes a change, unless it is refused or leaves all as it is.
+    /// Makes a change, unless it is refused or leaves all as it is. It may be decided several times: the last counts.
     pub(crate) fn change<T, E: From<FileError<C::Damage>>>(
         &self,
-        change: impl FnOnce(&mut C) -> Result<T, E>,
+        mut change: impl FnMut(&mut C) -> Result<T, E>,
     ) -> Result<T, E> {
-        let _lock = self.lock()?;
-        let before = self.read()?;
-        self.make_durable(&before)?;
-        let mut content = C::clone(&before);
-        let changed = change(&mut content)?;
-        if content != *before {
-            self.replace(content)?;
+        for _ in 0..UNLOCKED_TRIES {
+            let (before, after, changed) = self.decide(&mut change)?;
+            if after == *before {
+                return Ok(changed);
+            }
+            let next = self.write_next(after)?;
+            let lock = self.lock()?;
+            if self.read()? == before {
+                let content = self.put_in_place(next)?;
+                drop(lock);
+                self.make_durable(&content)?;
+                return Ok(changed);
+            }
+        }
+        let lock = self.lock()?;
+        let (before, after, changed) = self.decide(&mut change)?;
+        if after != *before {
+            let content = self.put_in_place(self.write_next(after)?)?;
+            drop(lock);
+            self.make_durable(&content)?;
         }
         Ok(changed)
+    }
+
+    /// What the file holds, what it is to hold, and what the change says of that. Survives a power cut.
+    fn decide<T, E: From<FileError<C::Damage>>>(
+        &self,
+        change: &mut impl FnMut(&mut C) -> Result<T, E>,
+    ) -> Result<(Arc<C>, C, T), E> {
+        let before = self.read()?;
+        self.make_durable(&before)?;
+        let mut after = C::clone(&before);
+        let changed = change(&mut after)?;
+        Ok((before, after, changed))
     }
 
     /// The value in these bytes, if these equal those parsed last. No file is empty, so none is mistaken for
@@ -147,8 +170,7 @@ impl<C: Content> DurableFile<C> {
         };
     }
 
-    /// Has a value that was just read survive a power cut: the last rename may not have been synced. The lock must be
-    /// held.
+    /// Has a value that was just read or put in place survive a power cut: the last rename may not have been synced.
     fn make_durable(&self, content: &Arc<C>) -> Result<(), FileError<C::Damage>> {
         let is_it = |last: &Understood<C>| Arc::ptr_eq(&last.content, content);
         {
@@ -175,21 +197,30 @@ impl<C: Content> DurableFile<C> {
             .map_err(|reason| unwritable(path, reason))
     }
 
-    /// Makes `content` the content of the file. The lock must be held.
-    fn replace(&self, content: C) -> Result<(), FileError<C::Damage>> {
-        let paths = &self.paths;
+    /// Writes `content` into a file of its own, durably.
+    fn write_next(&self, content: C) -> Result<Next<C>, FileError<C::Damage>> {
+        let path = &self.paths.file;
         let text = content.render();
-        let text = text.map_err(|reason| unwritable(&paths.file, reason))?;
-        let moved =
-            write_durably(&paths.next, &text).and_then(|()| fs::rename(&paths.next, &paths.file));
-        if let Err(reason) = moved {
-            // Only tidiness: a leftover is overwritten by the next change.
-            let _leftover = fs::remove_file(&paths.next);
-            return Err(unwritable(&paths.file, reason));
-        }
-        let content = Arc::new(content);
-        self.understand(text.into_bytes(), Arc::clone(&content));
-        self.make_durable(&content)
+        let text = text.map_err(|reason| unwritable(path, reason))?;
+        let mut name = path.clone().into_os_string();
+        name.push(format!(".next-{}", Uuid::new_v4()));
+        let next = Next {
+            path: name.into(),
+            bytes: text.into_bytes(),
+            content: Arc::new(content),
+        };
+        let written = write_durably(&next.path, &next.bytes);
+        written.map_err(|reason| unwritable(path, reason))?;
+        Ok(next)
+    }
+
+    /// Makes what was written the content of the file. The lock must be held.
+    fn put_in_place(&self, mut next: Next<C>) -> Result<Arc<C>, FileError<C::Damage>> {
+        let path = &self.paths.file;
+        fs::rename(&next.path, path).map_err(|reason| unwritable(path, reason))?;
+        let content = Arc::clone(&next.content);
+        self.understand(std::mem::take(&mut next.bytes), Arc::clone(&content));
+        Ok(content)
     }
 
     fn sync_folder(&self) -> Result<(), FileError<C::Damage>> {
@@ -203,9 +234,23 @@ impl<C: Content> DurableFile<C> {
     }
 }
 
-fn write_durably(path: &Path, text: &str) -> io::Result<()> {
+/// The next version of a file, written beside it. Dropped, it leaves nothing behind.
+struct Next<C> {
+    path: PathBuf,
+    bytes: Vec<u8>,
+    content: Arc<C>,
+}
+
+impl<C> Drop for Next<C> {
+    fn drop(&mut self) {
+        // It is not there once it is in place. Else only tidiness: nothing reads it.
+        let _leftover = fs::remove_file(&self.path);
+    }
+}
+
+fn write_durably(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut file = File::create(path)?;
-    file.write_all(text.as_bytes())?;
+    file.write_all(bytes)?;
     file.sync_all()
 }
 
@@ -242,7 +287,6 @@ mod tests {
     fn synced(file: &DurableFile<Number>, folder: &Path) -> DurableFile<Number> {
         let paths = Paths {
             file: file.paths.file.clone(),
-            next: file.paths.next.clone(),
             lock: file.paths.lock.clone(),
             folder: folder.to_owned(),
         };
@@ -260,8 +304,9 @@ mod tests {
         let file = DurableFile::new(path, folder.path().join("lock"));
         let failing = synced(&file, &folder.path().join("missing"));
         // The state after a rename whose sync failed.
-        let unsynced = failing.replace(Number(7));
-        assert!(matches!(unsynced, Err(FileError::NotDurable { .. })));
+        failing
+            .put_in_place(failing.write_next(Number(7)).unwrap())
+            .unwrap();
         let set = |file: &DurableFile<Number>| {
             file.change(|number| {
                 *number = Number(7);
@@ -272,5 +317,54 @@ mod tests {
             assert!(matches!(set(&failing), Err(FileError::NotDurable { .. })));
             set(&file).unwrap();
         }
+    }
+    fn number_in(folder: &Path) -> DurableFile<Number> {
+        DurableFile::new(folder.join("number"), folder.join("lock"))
+    }
+
+    /// A process that is stopped while it decides and writes must not stop the others.
+    #[test]
+    fn a_change_is_decided_and_written_without_the_lock() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = number_in(folder.path());
+        let other = number_in(folder.path());
+        let mut decided = 0;
+        let add = |number: &mut Number| {
+            decided += 1;
+            number.0 += 1;
+            if decided == 1 {
+                other.change(|number| {
+                    number.0 += 10;
+                    Ok::<(), Error>(())
+                })?;
+            }
+            Ok::<(), Error>(())
+        };
+        file.change(add).unwrap();
+        assert_eq!((decided, file.read().unwrap().0), (2, 11));
+        let names = fs::read_dir(folder.path()).unwrap();
+        let mut names: Vec<_> = names.map(|entry| entry.unwrap().file_name()).collect();
+        names.sort();
+        assert_eq!(names, ["lock", "number"]);
+    }
+
+    #[test]
+    fn changes_of_several_processes_are_all_made() {
+        let folder = tempfile::tempdir().unwrap();
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    let file = number_in(folder.path());
+                    for _ in 0..25 {
+                        file.change(|number| {
+                            number.0 += 1;
+                            Ok::<(), Error>(())
+                        })
+                        .unwrap();
+                    }
+                });
+            }
+        });
+        assert_eq!(number_in(folder.path()).read().unwrap().0, 100);
     }
 }

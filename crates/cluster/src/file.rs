@@ -100,7 +100,7 @@ impl FileStore {
     /// Changes the corpora, one change after the other.
     async fn change<T: Send + 'static>(
         &self,
-        change: impl FnOnce(&mut Corpora) -> Result<T, MetadataError> + Send + 'static,
+        change: impl Fn(&mut Corpora) -> Result<T, MetadataError> + Send + 'static,
     ) -> Result<T, MetadataError> {
         let turn = Arc::clone(&self.turn).lock_owned().await;
         let file = self.corpora.clone();
@@ -128,7 +128,7 @@ impl MetadataStore for FileStore {
         record: CorpusRecord,
         max_corpora: usize,
     ) -> Result<CorpusRecord, MetadataError> {
-        self.change(move |corpora| corpora.create(record, max_corpora))
+        self.change(move |corpora| corpora.create(record.clone(), max_corpora))
             .await
     }
 

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use simshard_topology::ShardMap;
 use simshard_topology::replication::StoreId;
@@ -15,6 +16,11 @@ use crate::records::{self, RegisteredStore};
 use crate::registered::{cluster_in, node_of, stores_in};
 use crate::store::MetadataError;
 
+/// Is told that the metadata cannot be read now, or makes no layout, and then that all is well again.
+pub trait OnTurn: Fn(Result<(), &MetadataError>) + Send + Sync + 'static {}
+
+impl<F: Fn(Result<(), &MetadataError>) + Send + Sync + 'static> OnTurn for F {}
+
 /// Waits until there is a cluster. Calls `on_wait` if there is none yet.
 ///
 /// # Errors
@@ -22,9 +28,9 @@ use crate::store::MetadataError;
 pub(crate) async fn wait_for_cluster(
     keys: &Arc<dyn KeyValueStore>,
     on_wait: impl FnOnce() + Send,
-    on_error: impl Fn(&MetadataError) + Send + Sync + 'static,
+    on_turn: impl OnTurn,
 ) -> Result<(), MetadataError> {
-    let mut followed = follow_keys(keys, keys::CLUSTER, on_error).await?;
+    let mut followed = follow_keys(keys, keys::CLUSTER, &Turns::told(on_turn)).await?;
     let mut on_wait = Some(on_wait);
     while cluster_in(&followed.borrow_and_update())?.is_none() {
         if let Some(on_wait) = on_wait.take() {
@@ -42,10 +48,11 @@ pub(crate) async fn wait_for_cluster(
 pub async fn wait_for_stores(
     keys: &Arc<dyn KeyValueStore>,
     mut enough: impl FnMut(&[RegisteredStore]) -> bool,
-    on_error: impl Fn(&MetadataError) + Clone + Send + Sync + 'static,
+    on_turn: impl OnTurn,
 ) -> Result<Vec<RegisteredStore>, MetadataError> {
-    let mut cluster = follow_keys(keys, keys::CLUSTER, on_error.clone()).await?;
-    let mut stores = follow_keys(keys, keys::STORES, on_error).await?;
+    let turns = Turns::told(on_turn);
+    let mut cluster = follow_keys(keys, keys::CLUSTER, &turns).await?;
+    let mut stores = follow_keys(keys, keys::STORES, &turns).await?;
     loop {
         if cluster_in(&cluster.borrow_and_update())?.is_some() {
             return Err(MetadataError::AlreadyInitialized);
@@ -61,13 +68,46 @@ pub async fn wait_for_stores(
     }
 }
 
+/// Parts that fail at once, and the one who is told of the first failure and of the end of the last.
+struct Turns<F> {
+    failing: AtomicUsize,
+    on_turn: F,
+}
+
+impl<F: OnTurn> Turns<F> {
+    fn told(on_turn: F) -> Arc<Self> {
+        let failing = AtomicUsize::new(0);
+        Arc::new(Self { failing, on_turn })
+    }
+
+    /// Notes that a part begins to fail, or ends to.
+    fn note(&self, turn: Result<(), &MetadataError>) {
+        match turn {
+            Err(error) => {
+                if self.failing.fetch_add(1, Ordering::Relaxed) == 0 {
+                    (self.on_turn)(Err(error));
+                }
+            }
+            Ok(()) => {
+                if self.failing.fetch_sub(1, Ordering::Relaxed) == 1 {
+                    (self.on_turn)(Ok(()));
+                }
+            }
+        }
+    }
+}
+
 async fn follow_keys(
     keys: &Arc<dyn KeyValueStore>,
     prefix: &str,
-    on_error: impl Fn(&MetadataError) + Send + Sync + 'static,
+    turns: &Arc<Turns<impl OnTurn>>,
 ) -> Result<watch::Receiver<Arc<Snapshot>>, MetadataError> {
-    let on_error = move |error: &KeyValueError| on_error(&MetadataError::KeyValues(error.clone()));
-    Ok(follow(Arc::clone(keys), prefix.to_owned(), on_error).await?)
+    let turns = Arc::clone(turns);
+    let on_turn = move |turn: Result<(), &KeyValueError>| {
+        let turn = turn.map_err(|error| MetadataError::KeyValues(error.clone()));
+        turns.note(turn.as_ref().copied());
+    };
+    Ok(follow(Arc::clone(keys), prefix.to_owned(), on_turn).await?)
 }
 
 /// Waits for a change. The keys are followed as long as there is a receiver, so there is one in the end.
@@ -78,27 +118,31 @@ async fn news(followed: &mut watch::Receiver<Arc<Snapshot>>) {
 }
 
 /// Follows the layout of a cluster that has begun, until the last receiver is gone. What goes wrong later is told to
-/// `on_error`.
+/// `on_turn`, and when all is well again.
 ///
 /// # Errors
 /// When the keys cannot be read, or their records make no layout.
 pub(crate) async fn follow_layout(
     keys: &Arc<dyn KeyValueStore>,
-    on_error: impl Fn(&MetadataError) + Clone + Send + Sync + 'static,
+    on_turn: impl OnTurn,
 ) -> Result<watch::Receiver<Arc<ClusterLayout>>, MetadataError> {
+    let turns = Turns::told(on_turn);
     let mut followed = Followed {
         // Shards first, so that the stores that they name are there.
-        shards: follow_keys(keys, keys::SHARDS, on_error.clone()).await?,
-        stores: follow_keys(keys, keys::STORES, on_error.clone()).await?,
+        shards: follow_keys(keys, keys::SHARDS, &turns).await?,
+        stores: follow_keys(keys, keys::STORES, &turns).await?,
     };
     let (layouts, layout) = watch::channel(Arc::new(followed.now()?));
     tokio::spawn(async move {
+        let mut is_failing = false;
         while followed.changed(&layouts).await {
-            match followed.now() {
-                Ok(layout) => {
-                    layouts.send_replace(Arc::new(layout));
-                }
-                Err(error) => on_error(&error),
+            let layout = followed.now();
+            if is_failing != layout.is_err() {
+                turns.note(layout.as_ref().map(|_| ()));
+            }
+            is_failing = layout.is_err();
+            if let Ok(layout) = layout {
+                layouts.send_replace(Arc::new(layout));
             }
         }
     });
@@ -168,4 +212,31 @@ pub(crate) fn layout_of(
     let nodes = nodes.into_values().collect();
     let layout = ClusterLayout::of_records(nodes, map, all_records, stores);
     layout.map_err(MetadataError::UnusableRecords)
+}
+
+#[cfg(test)]
+mod tests {
+    use parking_lot::Mutex;
+
+    use super::*;
+
+    #[test]
+    fn parts_that_fail_at_once_are_told_of_once_and_so_is_the_end() {
+        let told = Arc::new(Mutex::new(Vec::new()));
+        let heard = Arc::clone(&told);
+        let turns = Turns::told(move |turn: Result<(), &MetadataError>| {
+            heard.lock().push(turn.is_ok());
+        });
+        for _ in 0..2 {
+            for turn in [
+                Err(&MetadataError::NoCluster),
+                Err(&MetadataError::NoCluster),
+                Ok(()),
+                Ok(()),
+            ] {
+                turns.note(turn);
+            }
+        }
+        assert_eq!(*told.lock(), [false, true, false, true]);
+    }
 }

@@ -1,6 +1,6 @@
 //! Which stores hold a shard as a cluster begins, or begins anew after its metadata was lost (ME4).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use simshard_topology::replication::{Epoch, Learner, ShardRecord, StoreId};
 use simshard_topology::{NodeId, ShardId, ShardMap, ShardSet};
@@ -12,6 +12,7 @@ use crate::store::MetadataError;
 
 /// The stores that hold each shard as a cluster begins.
 pub(crate) struct Holders<'a> {
+    registered: &'a [RegisteredStore],
     map: &'a ShardMap,
     stores: &'a BTreeMap<&'a NodeId, &'a RegisteredStore>,
     /// Those that held it in sync by the newest record, where the cluster begins anew.
@@ -20,7 +21,7 @@ pub(crate) struct Holders<'a> {
 
 impl<'a> Holders<'a> {
     pub(crate) fn of(
-        registered: &Registered,
+        registered: &'a Registered,
         stores: &'a BTreeMap<&'a NodeId, &'a RegisteredStore>,
         map: &'a ShardMap,
     ) -> Self {
@@ -39,6 +40,7 @@ impl<'a> Holders<'a> {
             }
         }
         Self {
+            registered: &registered.stores,
             map,
             stores,
             in_sync,
@@ -88,6 +90,32 @@ impl<'a> Holders<'a> {
             return Ok(());
         }
         Err(MetadataError::NotHeld { shards })
+    }
+
+    /// Refuses to begin without a store that the newest record of a shard names in sync. Later records may be known to that
+    /// one alone: by these, the stores that have registered may have been left out.
+    pub(crate) fn check_no_partner_is_absent(&self) -> Result<(), MetadataError> {
+        let is_absent = |store: &StoreId| !self.registered.iter().any(|other| other.id == *store);
+        let (mut shards, mut stores) = (ShardSet::default(), BTreeSet::new());
+        for store in self.registered {
+            let absent = store.partners.iter().filter(|(other, _)| is_absent(other));
+            for (other, shared) in absent {
+                let is_newest = |shard: &ShardId| {
+                    let newest = self.in_sync.get(shard);
+                    newest.is_some_and(|(_, holders)| holders.contains(&store.id))
+                };
+                for shard in shared.iter().filter(is_newest) {
+                    shards.insert(shard);
+                    stores.insert(*other);
+                }
+            }
+        }
+        if shards.is_empty() {
+            return Ok(());
+        }
+        let stores: Vec<String> = stores.iter().map(StoreId::to_string).collect();
+        let stores = stores.join(", ");
+        Err(MetadataError::PartnersAbsent { shards, stores })
     }
 
     /// Refuses to begin with shards that no store may begin empty, either.

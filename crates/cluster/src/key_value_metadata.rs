@@ -17,7 +17,7 @@ use tokio::sync::watch;
 
 use crate::corpora::Corpora;
 use crate::corpus::{CorpusName, CorpusRecord};
-use crate::followed_layout::{follow_layout, read_layout, wait_for_cluster};
+use crate::followed_layout::{OnTurn, follow_layout, read_layout, wait_for_cluster};
 use crate::key_value::{
     KeyValue, KeyValueError, KeyValueStore, Outcome, Revision, Snapshot, Transaction,
 };
@@ -58,17 +58,17 @@ impl KeyValueMetadata {
     }
 
     /// Waits until a cluster has begun in `store`, and follows its layout. Calls `on_wait` if it has not begun yet, and
-    /// `on_error` with what goes wrong later.
+    /// `on_turn` with what goes wrong later, and when all is well again.
     ///
     /// # Errors
     /// When the store cannot be read, or its records make no layout.
     pub async fn follow(
         store: Arc<dyn KeyValueStore>,
         on_wait: impl FnOnce() + Send,
-        on_error: impl Fn(&MetadataError) + Clone + Send + Sync + 'static,
+        on_turn: impl OnTurn + Clone,
     ) -> Result<Self, MetadataError> {
-        wait_for_cluster(&store, on_wait, on_error.clone()).await?;
-        let layout = follow_layout(&store, on_error).await?;
+        wait_for_cluster(&store, on_wait, on_turn.clone()).await?;
+        let layout = follow_layout(&store, on_turn).await?;
         Ok(Self {
             layout,
             _fixed: None,
@@ -157,10 +157,6 @@ fn transaction(before: &Understood, after: &Corpora) -> Result<Transaction, Meta
         if before.corpora.get(&record.name) != Some(record) {
             transaction =
                 transaction.put(keys::corpus(&record.name), records::corpus_text(record)?);
-            if before.corpora.of_uid(record.uid).is_none() {
-                // It may be one that is recovered.
-                transaction = transaction.delete(keys::deleted(record.uid));
-            }
         }
     }
     for record in before.corpora.records() {

@@ -5,6 +5,7 @@
 //! | `cluster` | that there is a cluster, as JSON; written last |
 //! | `registrations` | how many changes of stores there have been |
 //! | `stores/UUID` | a store and where it answers, as JSON |
+//! | `waiting/UUID` | that the process of a store runs, and waits for the cluster to begin; ends with its lease |
 //! | `published/UUID` | the last start of a store, and how far its log is on disk, as JSON |
 //! | `shards/SS` | who holds a shard, as JSON; SS are the two digits of its leading byte |
 //! | `take-over` | that corpora are being copied from a corpora file, into a cluster that has not begun |
@@ -32,6 +33,14 @@ pub(crate) const SHARDS: &str = "shards/";
 /// The record of a store.
 pub(crate) fn store(id: StoreId) -> String {
     format!("{STORES}{id}")
+}
+
+/// Before the stores that wait.
+pub(crate) const WAITING: &str = "waiting/";
+
+/// That a store waits.
+pub(crate) fn waiting(id: StoreId) -> String {
+    format!("{WAITING}{id}")
 }
 
 /// What a store publishes of itself.

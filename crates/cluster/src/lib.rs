@@ -27,11 +27,12 @@ mod registered;
 mod shared_reading;
 mod steps;
 mod store;
+mod waiting;
 
 pub use corpora::Corpora;
 pub use corpus::{CorpusName, CorpusRecord, CorpusState, InvalidCorpusName, random_corpus_uid};
 pub use file::FileStore;
-pub use followed_layout::wait_for_stores;
+pub use followed_layout::{OnTurn, wait_for_stores};
 pub use key_value::{
     EtcdAccess, EtcdKeyValues, EtcdTls, EtcdUser, FileKeyValues, KeyValue, KeyValueError,
     KeyValueStore, LeaseId, MAX_OPERATIONS, MemoryKeyValues, Outcome, Revision, Snapshot,
@@ -48,3 +49,4 @@ pub use shared_reading::{METADATA_PATIENCE, ReadingError, SharedReading};
 pub use simshard_topology::CorpusUid;
 pub use steps::{Changed, Forced, Steps, force, take_steps};
 pub use store::{MetadataError, MetadataStore};
+pub use waiting::{Waiting, show_waiting, waiting_stores};

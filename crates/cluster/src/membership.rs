@@ -143,7 +143,8 @@ pub(crate) async fn with_registrations(
 /// [`MetadataError::AlreadyInitialized`] if there is one. [`MetadataError::NotRegistered`] if the map names a
 /// node that has no store. [`MetadataError::OtherCorpora`] if the keys hold corpora already. [`MetadataError::Raced`]
 /// if nodes or another process got in between. [`MetadataError::EmptiedStore`] if a store lacks what it held,
-/// [`MetadataError::NotHeld`] or [`MetadataError::NoneBegins`] if none holds some shards. Else an error when the keys
+/// [`MetadataError::NotHeld`] or [`MetadataError::NoneBegins`] if none holds some shards,
+/// [`MetadataError::PartnersAbsent`] if one that may hold newer changes has not registered. Else an error when the keys
 /// cannot be read or written.
 pub async fn initialize(
     keys: &dyn KeyValueStore,
@@ -166,6 +167,7 @@ pub async fn initialize(
     let holders = Holders::of(&registered, &stores, map);
     if generation > 0 && lost.is_empty() && stores.values().any(|store| !store.corpora.is_empty()) {
         holders.check_all_held()?;
+        holders.check_no_partner_is_absent()?;
     }
     holders.check_all_begin()?;
     let shards: Vec<ShardId> = ShardId::all().collect();
@@ -352,7 +354,8 @@ mod tests {
             address: format!("http://127.0.0.1:{port}"),
             next_generation: 0,
             corpora: BTreeSet::new(),
-            in_sync: std::collections::BTreeMap::new(),
+            in_sync: BTreeMap::new(),
+            partners: BTreeMap::new(),
             is_replacement: false,
         }
     }
@@ -765,6 +768,41 @@ mod tests {
             matches!(&*record.in_sync, [entry] if entry.store == store)
         };
         assert!(holds_alone(0, id(1)) && holds_alone(1, id(2)) && holds_alone(2, id(2)));
+    }
+
+    /// ME4: a store that was left out of all shards does not know it, and does not begin a cluster without the others.
+    #[tokio::test]
+    async fn a_cluster_begins_anew_with_all_whom_the_newest_records_name() {
+        let held = BTreeSet::from([random_corpus_uid()]);
+        let keys = MemoryKeyValues::new();
+        let holds = |number: u8, at, partners: &[u8]| RegisteredStore {
+            next_generation: 1,
+            corpora: held.clone(),
+            in_sync: BTreeMap::from([(epoch(at), ShardSet::ALL)]),
+            partners: partners
+                .iter()
+                .map(|&other| (id(other), of(&[7])))
+                .collect(),
+            ..store(id(number), number, 7000 + u16::from(number))
+        };
+        register(&keys, &holds(3, 1, &[1, 2])).await.unwrap();
+        let map = |nodes: &[NodeId]| simshard_topology::plan(None, nodes, 1).unwrap();
+        let refused = begin(&keys, &map(&[node(3)])).await.unwrap_err();
+        let told = refused.to_string();
+        for name in [id(1), id(2)] {
+            assert!(told.contains(&name.to_string()), "{told}");
+        }
+        assert!(told.contains("shards 07 "), "{told}");
+        // By a newer record, which no store names that is away.
+        register(&keys, &holds(2, 2, &[])).await.unwrap();
+        begin(&keys, &map(&[node(2), node(3)])).await.unwrap();
+
+        let keys = MemoryKeyValues::new();
+        register(&keys, &holds(3, 1, &[1, 2])).await.unwrap();
+        let (none, lost) = (Corpora::default(), [node(1), node(2)]);
+        initialize(&keys, &map(&[node(3)]), ALL_HOT, &none, &lost)
+            .await
+            .unwrap();
     }
 
     #[tokio::test]

@@ -27,6 +27,8 @@ pub struct RegisteredStore {
     pub corpora: BTreeSet<CorpusUid>,
     /// The shards that it held in sync when it registered, by the epochs of their records.
     pub in_sync: BTreeMap<Epoch, ShardSet>,
+    /// The other stores that these records name in sync, and the shards of each.
+    pub partners: BTreeMap<StoreId, ShardSet>,
     /// Whether its node lost the store that it had before, and this one has held no shard in sync since.
     pub is_replacement: bool,
 }
@@ -65,6 +67,8 @@ struct RawStore {
     corpora: Vec<String>,
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     in_sync: BTreeMap<String, String>,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    partners: BTreeMap<String, String>,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     replacement: bool,
 }
@@ -129,12 +133,15 @@ pub(crate) fn corpus_text(record: &CorpusRecord) -> Result<String, MetadataError
 pub(crate) fn store_text(key: &str, store: &RegisteredStore) -> Result<String, MetadataError> {
     let in_sync = store.in_sync.iter();
     let in_sync = in_sync.map(|(epoch, shards)| (epoch.to_string(), shards.to_string()));
+    let partners = store.partners.iter();
+    let partners = partners.map(|(partner, shards)| (partner.to_string(), shards.to_string()));
     let raw = RawStore {
         node: store.node.to_string(),
         address: store.address.clone(),
         next_generation: store.next_generation,
         corpora: store.corpora.iter().map(ToString::to_string).collect(),
         in_sync: in_sync.collect(),
+        partners: partners.collect(),
         replacement: store.is_replacement,
     };
     text_of(key, &raw)
@@ -143,24 +150,30 @@ pub(crate) fn store_text(key: &str, store: &RegisteredStore) -> Result<String, M
 /// The store whose record is under this key, which ends with its id.
 pub(crate) fn store_of(key: &str, text: &str) -> Result<RegisteredStore, MetadataError> {
     let raw: RawStore = serde_json::from_str(text).map_err(|error| bad(key, error.to_string()))?;
-    let id = key.strip_prefix(keys::STORES).unwrap_or(key);
     let corpora = raw.corpora.iter().map(|uid| {
         let uid = uid.parse::<CorpusUid>();
         uid.map_err(|error| bad(key, error.to_string()))
     });
+    let shards_of = |text: &str| {
+        let shards = text.parse::<ShardSet>();
+        shards.map_err(|error| bad(key, error.to_string()))
+    };
     let in_sync = raw.in_sync.iter().map(|(epoch, shards)| {
         let bad_epoch = || bad(key, format!("{epoch:?} is no epoch"));
-        let shards = shards.parse::<ShardSet>();
-        let shards = shards.map_err(|error| bad(key, error.to_string()))?;
-        Ok((epoch_of(epoch).ok_or_else(bad_epoch)?, shards))
+        Ok((epoch_of(epoch).ok_or_else(bad_epoch)?, shards_of(shards)?))
+    });
+    let partners = raw.partners.iter().map(|(partner, shards)| {
+        let partner = id_of(partner).map_err(|reason| bad(key, reason))?;
+        Ok((partner, shards_of(shards)?))
     });
     Ok(RegisteredStore {
-        id: id_of(id).map_err(|reason| bad(key, reason))?,
+        id: id_under(keys::STORES, key)?,
         node: NodeId::new(&raw.node).map_err(|error| bad(key, error.to_string()))?,
         address: raw.address,
         next_generation: raw.next_generation,
         corpora: corpora.collect::<Result<_, _>>()?,
         in_sync: in_sync.collect::<Result<_, MetadataError>>()?,
+        partners: partners.collect::<Result<_, MetadataError>>()?,
         is_replacement: raw.replacement,
     })
 }
@@ -235,6 +248,12 @@ fn epoch_of(text: &str) -> Option<Epoch> {
         generation: generation.parse().ok()?,
         number: number.parse().ok()?,
     })
+}
+
+/// The store whose id ends a key.
+pub(crate) fn id_under(prefix: &str, key: &str) -> Result<StoreId, MetadataError> {
+    let id = key.strip_prefix(prefix).unwrap_or(key);
+    id_of(id).map_err(|reason| bad(key, reason))
 }
 
 fn id_of(text: &str) -> Result<StoreId, String> {
@@ -326,6 +345,7 @@ mod tests {
                 (epoch(7), ShardSet::from_iter([ShardId(0x4b)])),
                 (epoch(8), ShardSet::ALL),
             ]),
+            partners: BTreeMap::from([(StoreId([2; 16]), ShardSet::ALL)]),
             is_replacement: true,
         };
         let text = store_text(key, &store).unwrap();

@@ -213,6 +213,7 @@ mod tests {
                 next_generation: 0,
                 corpora: std::collections::BTreeSet::new(),
                 in_sync: std::collections::BTreeMap::new(),
+                partners: std::collections::BTreeMap::new(),
                 is_replacement: false,
             };
             register(&keys, &registered).await.unwrap();
@@ -310,6 +311,7 @@ mod tests {
             next_generation: 0,
             corpora: BTreeSet::new(),
             in_sync: std::collections::BTreeMap::new(),
+            partners: std::collections::BTreeMap::new(),
             is_replacement: false,
         };
         let refused = register(&keys, &registered(new)).await.unwrap_err();

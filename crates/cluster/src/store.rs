@@ -213,6 +213,16 @@ pub enum MetadataError {
     )]
     NotHeld { shards: ShardSet },
     #[error(
+        "by the newest records that the registered nodes hold, other data directories hold shards {shards} too: {stores}; \
+         these may have newer changes, and have not registered: start their nodes, and give `cluster init` the number of \
+         all nodes; if they are lost, name the nodes by --lost, and searches miss what only they held"
+    )]
+    PartnersAbsent {
+        shards: ShardSet,
+        /// Their ids.
+        stores: String,
+    },
+    #[error(
         "no node that has registered holds shards {shards} in sync, and none of those that would take them is new: add a \
          node with an empty data directory, and give `cluster init` the number of all nodes"
     )]

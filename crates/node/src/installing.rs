@@ -124,6 +124,7 @@ mod tests {
             next_generation: 0,
             corpora: BTreeSet::new(),
             in_sync: std::collections::BTreeMap::new(),
+            partners: std::collections::BTreeMap::new(),
             is_replacement: false,
         };
         drop(claim);

@@ -21,7 +21,7 @@ use simshard_topology::replication::{
 };
 use tokio::sync::watch;
 use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
-use tracing::warn;
+use tracing::{info, warn};
 
 use crate::fresh_start::Obstacle;
 
@@ -80,10 +80,13 @@ impl Registration {
     ) -> Result<Self, RegistrationError> {
         claim.check_segments()?;
         let incarnation = begin(&**keys, claim, accepts_loss).await?;
-        let on_error = |error: &KeyValueError| {
-            warn!(%error, "the node cannot see now whether a copy of it was started");
+        let on_turn = |turn: Result<(), &KeyValueError>| match turn {
+            Err(error) => {
+                warn!(%error, "the node cannot see now whether a copy of it was started");
+            }
+            Ok(()) => info!("the node sees again whether a copy of it was started"),
         };
-        let followed = follow(Arc::clone(keys), published_key(claim.store), on_error).await;
+        let followed = follow(Arc::clone(keys), published_key(claim.store), on_turn).await;
         Ok(Self {
             keys: Arc::clone(keys),
             store: claim.store,
@@ -137,10 +140,12 @@ impl Registration {
                 Ok(read) if is_time => self.publish(read, synced()).await.map(|_| ()),
                 checked => checked.map(|_| ()),
             };
-            if let Err(error) = &attempt
-                && !is_failing
-            {
-                warn!(%error, "the end of the log cannot be published now");
+            match &attempt {
+                Err(error) if !is_failing => {
+                    warn!(%error, "the end of the log cannot be published now");
+                }
+                Ok(()) if is_failing => info!("the end of the log can be published again"),
+                Ok(()) | Err(_) => {}
             }
             is_failing = attempt.is_err();
         }

@@ -24,6 +24,8 @@ pub(crate) enum Why {
     Lost,
     /// Time ran out.
     Late,
+    /// A connection failed, and the metadata does not answer either.
+    LostWithMetadata,
     /// They have other records of shards, even after a while.
     WrongEpoch,
     /// They have no tables of shards, even after a while.
@@ -62,8 +64,8 @@ pub(crate) enum RouterError {
         problem: Box<RouterError>,
     },
     #[error(
-        "records of corpora are missing, but nodes hold {}: put the file of corpora back, or restore each record \
-         with `simshard corpus recover`",
+        "records of corpora are missing, but nodes hold {}: restore the metadata (the corpora file, or etcd) from a backup, \
+         or each record with `simshard corpus recover`",
         texts::listed(.0)
     )]
     RecordsLost(Vec<CorpusUid>),
@@ -71,6 +73,8 @@ pub(crate) enum RouterError {
         "no node stores a corpus {0}: `simshard corpus recover` without a uid lists those that are stored"
     )]
     NotStored(CorpusUid),
+    #[error("corpus {0} was deleted: nodes that still store it drop it, so it cannot be recovered")]
+    WasDeleted(CorpusUid),
     #[error("corpus {uid} has a record, by the name of {name}: there is nothing to recover")]
     IsRecorded { uid: CorpusUid, name: CorpusName },
     #[error(
@@ -190,7 +194,7 @@ impl RouterError {
             Self::CorpusExists(_) | Self::NameNotFree { .. } => Reason::CorpusExists,
             Self::TooManyCorpora { .. } => Reason::TooManyCorpora,
             Self::RecordsLost(_) => Reason::MetadataFailed,
-            Self::NotStored(_) => Reason::CorpusNotFound,
+            Self::NotStored(_) | Self::WasDeleted(_) => Reason::CorpusNotFound,
             Self::IsRecorded { .. } => Reason::CorpusExists,
             Self::OtherLayouts(_) => Reason::CorpusDiffers,
             Self::Unfinished { problem, .. } => problem.reason(),
@@ -203,7 +207,7 @@ impl RouterError {
             | Self::OutOfTime
             | Self::Stalled(_) => Reason::DeadlineTooShort,
             Self::Unreachable {
-                why: Why::Lost | Why::WrongEpoch | Why::Cold,
+                why: Why::Lost | Why::LostWithMetadata | Why::WrongEpoch | Why::Cold,
                 ..
             } => Reason::NodeUnreachable,
             Self::Stopping => Reason::Stopping,
@@ -238,6 +242,7 @@ impl RouterError {
             | Self::Unfinished { .. }
             | Self::RecordsLost(_)
             | Self::NotStored(_)
+            | Self::WasDeleted(_)
             | Self::IsRecorded { .. }
             | Self::OtherLayouts(_)
             | Self::ForeignCorpus(_)
@@ -302,6 +307,7 @@ impl RouterError {
             Self::TooManyCorpora { .. }
             | Self::RecordsLost(_)
             | Self::NotStored(_)
+            | Self::WasDeleted(_)
             | Self::OtherLayouts(_)
             | Self::DistanceTooLarge { .. }
             | Self::NoFingerprint { .. }
@@ -345,6 +351,7 @@ impl From<MetadataError> for RouterError {
             | MetadataError::EmptiedStore { .. }
             | MetadataError::NotHeld { .. }
             | MetadataError::NoneBegins { .. }
+            | MetadataError::PartnersAbsent { .. }
             | MetadataError::NotRegistered { .. }
             | MetadataError::Raced
             | MetadataError::OtherCorpora

@@ -1,5 +1,6 @@
 //! The metadata store as requests see it: with an end to their patience.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use simshard_cluster::{
@@ -57,6 +58,10 @@ impl Metadata {
 
     pub(crate) async fn corpora(&self) -> Result<Arc<Corpora>, RouterError> {
         in_time(self.store.corpora()).await
+    }
+
+    pub(crate) async fn deleted_corpora(&self) -> Result<BTreeSet<CorpusUid>, RouterError> {
+        in_time(self.store.deleted_corpora()).await
     }
 
     pub(crate) async fn corpus(

@@ -105,11 +105,12 @@ async fn what_cannot_be_sent_has_not_been_made() {
 async fn a_follower_goes_on_after_a_restart() {
     let mut etcd = EtcdServer::start();
     let store = Arc::new(store(&etcd.url()));
-    let failures = Arc::new(AtomicUsize::new(0));
-    let counted = Arc::clone(&failures);
+    let (failures, ends) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+    let counted = (Arc::clone(&failures), Arc::clone(&ends));
     let followed: Arc<dyn KeyValueStore> = Arc::<EtcdKeyValues>::clone(&store);
-    let following = follow(followed, "key".to_owned(), move |_| {
-        counted.fetch_add(1, Ordering::Relaxed);
+    let following = follow(followed, "key".to_owned(), move |turn| {
+        let count = if turn.is_ok() { &counted.1 } else { &counted.0 };
+        count.fetch_add(1, Ordering::Relaxed);
     });
     let mut receiver = following.await.unwrap();
     let has = |expected: &'static str| {
@@ -131,8 +132,9 @@ async fn a_follower_goes_on_after_a_restart() {
     })
     .await;
     receiver.wait_for(has("2")).await.unwrap();
-    // Of a row of failures, the first alone is told.
+    // Of a row of failures, the first alone is told, and the end.
     assert_eq!(failures.load(Ordering::Relaxed), 1);
+    assert_eq!(ends.load(Ordering::Relaxed), 1);
 }
 
 /// A request to forget all revisions before this one.

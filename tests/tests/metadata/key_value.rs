@@ -267,8 +267,8 @@ async fn a_change_that_was_made_before_the_waiting_is_heard_of(store: Handles) {
 
 /// KV4.
 async fn a_follower_sees_the_last_state(store: Handles) {
-    let on_error = |error: &KeyValueError| panic!("{error}");
-    let following = follow(Arc::clone(&store.there), "p/".to_owned(), on_error);
+    let on_turn = |turn: Result<(), &KeyValueError>| panic!("{turn:?}");
+    let following = follow(Arc::clone(&store.there), "p/".to_owned(), on_turn);
     let mut receiver = following.await.unwrap();
     for number in 0..20 {
         put(&store.here, "p/a", &number.to_string()).await;

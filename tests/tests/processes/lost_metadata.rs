@@ -207,7 +207,8 @@ async fn a_name_is_not_made_anew_while_nodes_hold_its_empty_corpus_without_a_rec
 #[tokio::test(flavor = "multi_thread")]
 async fn a_creation_whose_record_cannot_be_written_leaves_nothing() {
     let (cluster, client) = cluster().await;
-    let in_the_way = cluster.folder().join("cluster.corpora.toml.next");
+    let in_the_way = cluster.folder().join("cluster.corpora.lock");
+    fs::remove_file(&in_the_way).unwrap();
     fs::create_dir(&in_the_way).unwrap();
     let error = create(&client, "c").await.unwrap_err();
     assert_eq!(error.reason(), Some(Reason::MetadataFailed), "{error}");

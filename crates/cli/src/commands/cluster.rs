@@ -7,15 +7,17 @@ mod status;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use clap::{Args, Subcommand, ValueHint};
 use serde_json::{Value, json};
 use simshard_cluster::{
     FileStore, KeyValueStore, MetadataError, MetadataStore, RegisteredStore, initialize,
-    key_values_with, registered_stores, shard_records, wait_for_stores,
+    key_values_with, registered_stores, shard_records, wait_for_stores, waiting_stores,
 };
 use simshard_topology::replication::{ShardRecord, StoreId};
 use simshard_topology::{NodeId, ShardId, ShardMap, ShardSet, plan};
+use tokio::time::sleep;
 
 use crate::args::{EtcdAccessArgs, JsonArgs};
 use crate::completion;
@@ -48,6 +50,8 @@ The command only reads. It succeeds as soon as it could look, and fails if the
 metadata does not answer.")]
     Status(TableArgs),
     /// List the nodes that have registered, and whether each answers now, as TSV
+    #[command(after_help = "\
+A node that runs before its cluster has begun does not answer: it `waits`.")]
     Nodes(TableArgs),
     /// List which nodes hold which shards, by the records in the metadata, as TSV
     #[command(after_help = "\
@@ -127,6 +131,12 @@ const REPLICAS: u8 = 3;
 /// How many of them are hot.
 const HOT: u8 = 2;
 
+/// How often a beginning that others raced is repeated.
+const MOST_REPEATS: u64 = 10;
+
+/// The longest pause before the first repetition. It grows with each one.
+const RACE_PAUSE_MILLIS: u64 = 200;
+
 impl InitArgs {
     fn replicas(&self) -> u8 {
         let nodes = self.nodes.unwrap_or(1);
@@ -156,7 +166,33 @@ impl MetadataArgs {
     }
 }
 
+/// Begins a cluster; again if others changed the nodes or began one at the same time.
 async fn init(args: &InitArgs) -> anyhow::Result<()> {
+    repeat_if_raced(async || begin(args).await).await
+}
+
+/// Repeats what others raced, after pauses of chance: so that two do not race each other for ever.
+async fn repeat_if_raced<T>(attempt: impl AsyncFn() -> anyhow::Result<T>) -> anyhow::Result<T> {
+    let is_raced = |error: &anyhow::Error| {
+        matches!(
+            error.downcast_ref::<MetadataError>(),
+            Some(MetadataError::Raced)
+        )
+    };
+    let mut repeats = 0;
+    loop {
+        match attempt().await {
+            Err(error) if is_raced(&error) && repeats < MOST_REPEATS => {
+                repeats += 1;
+                let pause = fastrand::u64(..repeats * RACE_PAUSE_MILLIS);
+                sleep(Duration::from_millis(pause)).await;
+            }
+            done => return done,
+        }
+    }
+}
+
+async fn begin(args: &InitArgs) -> anyhow::Result<()> {
     let replicas = args.replicas();
     let hot = args.hot.unwrap_or(HOT.min(replicas));
     if hot > replicas {
@@ -164,17 +200,24 @@ async fn init(args: &InitArgs) -> anyhow::Result<()> {
         return Err(UsageError(problem).into());
     }
     let keys = args.metadata.keys()?;
+    if let Some(fault) = keys.known_fault().await {
+        warn(format!("warning: {fault}"));
+    }
     let (map, corpora) = match &args.cluster {
         Some(file) => {
             let files = FileStore::open(file).await?;
             let layout = files.layout().await?;
             wait_for_nodes(&keys, |nodes| names_missing(layout.map(), nodes)).await?;
+            let idle = idle_nodes(&*keys).await?;
+            warn_of_idle(layout.map().nodes(), &idle);
             (layout.map().clone(), files.corpora().await?)
         }
         None => {
             let count = args.nodes.map_or(1, usize::from);
             let nodes = wait_for_nodes(&keys, |nodes| count_missing(count, nodes)).await?;
-            let nodes = exactly(count, nodes)?;
+            let idle = idle_nodes(&*keys).await?;
+            let nodes = exactly(count, nodes, &idle)?;
+            warn_of_idle(&nodes, &idle);
             (plan(None, &nodes, replicas.into())?, Arc::default())
         }
     };
@@ -197,7 +240,11 @@ async fn wait_for_nodes(
         told.clone_from(&now);
         now.is_none()
     };
-    let stores = wait_for_stores(keys, enough, |error| warn(format!("warning: {error}"))).await?;
+    let on_turn = |turn: Result<(), &MetadataError>| match turn {
+        Err(error) => warn(format!("warning: {error}")),
+        Ok(()) => note("the metadata is there again"),
+    };
+    let stores = wait_for_stores(keys, enough, on_turn).await?;
     Ok(nodes_of(&stores).into_iter().collect())
 }
 
@@ -207,25 +254,66 @@ fn nodes_of(stores: &[RegisteredStore]) -> BTreeSet<NodeId> {
 
 fn names_missing(map: &ShardMap, nodes: &BTreeSet<NodeId>) -> Option<String> {
     let missing = map.nodes().iter().filter(|node| !nodes.contains(node));
-    let missing: Vec<&str> = missing.map(NodeId::as_str).collect();
-    (!missing.is_empty()).then(|| format!("{} not registered yet", missing.join(", ")))
+    let missing = listed(missing);
+    (!missing.is_empty()).then(|| format!("{missing} not registered yet"))
 }
 
 fn count_missing(count: usize, nodes: &BTreeSet<NodeId>) -> Option<String> {
     let found = nodes.len();
-    (found < count).then(|| format!("{found} of {count} have registered"))
+    let names = listed(nodes);
+    let names = if nodes.is_empty() {
+        names
+    } else {
+        format!(": {names}")
+    };
+    (found < count).then(|| format!("{found} of {count} have registered{names}"))
 }
 
-/// Refuses more nodes than were asked for.
-fn exactly(count: usize, nodes: Vec<NodeId>) -> Result<Vec<NodeId>, UsageError> {
+fn listed<'a>(nodes: impl IntoIterator<Item = &'a NodeId>) -> String {
+    let names: Vec<&str> = nodes.into_iter().map(NodeId::as_str).collect();
+    names.join(", ")
+}
+
+/// The registered nodes whose processes do not wait for their cluster.
+async fn idle_nodes(keys: &dyn KeyValueStore) -> Result<BTreeSet<NodeId>, MetadataError> {
+    let stores = registered_stores(keys).await?;
+    let waiting = waiting_stores(keys).await?;
+    let idle = stores.iter().filter(|store| !waiting.contains(&store.id));
+    Ok(idle.map(|store| store.node.clone()).collect())
+}
+
+/// Warns of nodes of the new cluster that do not run.
+fn warn_of_idle(nodes: &[NodeId], idle: &BTreeSet<NodeId>) {
+    let idle: Vec<&NodeId> = nodes.iter().filter(|node| idle.contains(node)).collect();
+    if !idle.is_empty() {
+        let names = listed(idle);
+        warn(format!(
+            "warning: these nodes have registered, and do not run now: {names}; their shards lack a replica until they do"
+        ));
+    }
+}
+
+/// Refuses more nodes than were asked for. Says which of them do not run.
+fn exactly(
+    count: usize,
+    nodes: Vec<NodeId>,
+    idle: &BTreeSet<NodeId>,
+) -> Result<Vec<NodeId>, UsageError> {
     if nodes.len() == count {
         return Ok(nodes);
     }
-    let names: Vec<&str> = nodes.iter().map(NodeId::as_str).collect();
-    let (found, names) = (names.len(), names.join(", "));
-    Err(UsageError(format!(
-        "registered nodes: {names}; give --nodes {found} if all of them run, else another prefix"
-    )))
+    let (found, names) = (nodes.len(), listed(&nodes));
+    Err(UsageError(if idle.is_empty() {
+        format!(
+            "registered nodes: {names}; all of them run: give --nodes {found}, or another prefix"
+        )
+    } else {
+        let idle = listed(idle);
+        format!(
+            "registered nodes: {names}; these do not run: {idle}; start them and give --nodes {found}, or start all \
+             others with another prefix"
+        )
+    }))
 }
 
 fn shares(map: &ShardMap) -> String {
@@ -303,5 +391,54 @@ impl ReplicaNames {
             "hot": self.hot,
             "learners": self.learners,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use super::*;
+
+    fn node(name: &str) -> NodeId {
+        NodeId::new(name).unwrap()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_others_raced_is_repeated_and_nothing_else() {
+        let tries = Cell::new(0);
+        let attempt = async |error: Option<MetadataError>| {
+            tries.set(tries.get() + 1);
+            match error {
+                Some(error) if tries.get() < 4 => Err(error.into()),
+                Some(_) | None => Ok(()),
+            }
+        };
+        repeat_if_raced(async || attempt(Some(MetadataError::Raced)).await)
+            .await
+            .unwrap();
+        assert_eq!(tries.get(), 4);
+        tries.set(0);
+        let other = repeat_if_raced(async || attempt(Some(MetadataError::NoCluster)).await);
+        assert!(other.await.is_err());
+        assert_eq!(tries.get(), 1);
+    }
+
+    #[test]
+    fn nodes_are_named_while_some_are_missing_and_where_there_are_too_many() {
+        let nodes = ["n1", "n2", "typo"].map(node);
+        let two = BTreeSet::from(["n1", "n2"].map(node));
+        assert_eq!(
+            count_missing(3, &two).unwrap(),
+            "2 of 3 have registered: n1, n2"
+        );
+        assert_eq!(
+            count_missing(3, &BTreeSet::new()).unwrap(),
+            "0 of 3 have registered"
+        );
+        let idle = BTreeSet::from([node("typo")]);
+        let told = exactly(2, nodes.to_vec(), &idle).unwrap_err().to_string();
+        assert!(told.contains("these do not run: typo;"), "{told}");
+        exactly(3, nodes.to_vec(), &idle).unwrap();
     }
 }

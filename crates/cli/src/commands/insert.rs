@@ -52,7 +52,7 @@ pub async fn run(args: &InsertArgs) -> anyhow::Result<()> {
     let client = &args.documents.client()?;
     // Before any input is read, and even if there is none. It also makes the router look whether the
     // corpus is still the same.
-    let recipe = args.documents.corpus.known_recipe(client).await?;
+    let recipe = args.documents.corpus.awaited_recipe(client).await?;
     let Some(file) = &args.checkpoint else {
         let rest = rest(args, recipe, None)?;
         let done = send(client, args, rest, None).await?;

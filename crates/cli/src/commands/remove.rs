@@ -43,7 +43,7 @@ pub async fn run(args: &RemoveArgs) -> anyhow::Result<()> {
         client = client.removing_beyond_clock();
     }
     // Before any input is read, and even if there is none.
-    let recipe = args.corpus.known_recipe(&client).await?;
+    let recipe = args.corpus.awaited_recipe(&client).await?;
     let input = checking::open(&args.input.options())?;
     let rest = Unsent {
         document_count: input.document_count(),

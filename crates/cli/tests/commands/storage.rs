@@ -344,7 +344,10 @@ fn a_server_without_its_file_of_corpora_is_not_empty_and_can_be_recovered() {
         let output = client(&server, args);
         let log = String::from_utf8(output.stderr).unwrap();
         assert!(!output.status.success());
-        assert!(log.contains("put the file of corpora back"), "{log}");
+        assert!(
+            log.contains("restore the metadata (the corpora file"),
+            "{log}"
+        );
     }
     let stored = client(&server, &["corpus", "recover"]).stdout;
     let stored = String::from_utf8(stored).unwrap();

@@ -207,6 +207,11 @@ pub trait KeyValueStore: fmt::Debug + Send + Sync {
     /// # Errors
     /// When the store cannot be written.
     async fn revoke(&self, lease: LeaseId) -> Result<(), KeyValueError>;
+
+    /// What is known against the version of the store, for an operator. `None` also where it does not say its version.
+    async fn known_fault(&self) -> Option<String> {
+        None
+    }
 }
 
 /// Why a store did not do what it was asked.

@@ -42,7 +42,7 @@ pub struct FileKeyValues {
 }
 
 impl FileKeyValues {
-    /// The store at `path`. Beside it are `PATH.lock`, and `PATH.next` during a change.
+    /// The store at `path`. Beside it are `PATH.lock`, and files `PATH.next-UUID` during changes.
     #[must_use]
     pub fn at(path: impl Into<PathBuf>) -> Self {
         let path = path.into();
@@ -67,7 +67,7 @@ impl FileKeyValues {
     /// Changes the state, one change after the other.
     async fn change<T: Send + 'static>(
         &self,
-        change: impl FnOnce(&mut State, SystemTime) -> Result<T, KeyValueError> + Send + 'static,
+        change: impl Fn(&mut State, SystemTime) -> Result<T, KeyValueError> + Send + 'static,
     ) -> Result<T, KeyValueError> {
         let turn = Arc::clone(&self.turn).lock_owned().await;
         let file = self.file.clone();

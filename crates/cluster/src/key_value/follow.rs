@@ -14,15 +14,15 @@ const SLOW_POLL: Duration = Duration::from_secs(10);
 
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 
-/// Follows the keys that start with `prefix`, until the last receiver is gone. `on_error` is told of the first failure
-/// of a row; attempts go on.
+/// Follows the keys that start with `prefix`, until the last receiver is gone. `on_turn` is told of the first failure
+/// of a row, and then of the end of the row; attempts go on.
 ///
 /// # Errors
 /// When the first reading fails.
 pub async fn follow(
     store: Arc<dyn KeyValueStore>,
     prefix: String,
-    on_error: impl Fn(&KeyValueError) + Send + Sync + 'static,
+    on_turn: impl Fn(Result<(), &KeyValueError>) + Send + Sync + 'static,
 ) -> Result<watch::Receiver<Arc<Snapshot>>, KeyValueError> {
     let first = store.read(&prefix).await?;
     let (sender, receiver) = watch::channel(Arc::new(first));
@@ -47,12 +47,15 @@ pub async fn follow(
                         if snapshot.revision > after {
                             pauses = self::pauses();
                         }
+                        if is_failing {
+                            on_turn(Ok(()));
+                        }
                         is_failing = false;
                         publish(&sender, snapshot);
                     }
                     Err(error) => {
                         if !is_failing {
-                            on_error(&error);
+                            on_turn(Err(&error));
                         }
                         is_failing = true;
                     }

@@ -54,6 +54,9 @@ pub(super) fn unreachable(nodes: &BTreeMap<NodeId, ShardSet>, why: Why) -> Strin
     let what = match why {
         Why::Late => "did not answer in time",
         Why::Lost => "cannot be reached",
+        Why::LostWithMetadata => {
+            "cannot be reached, and the metadata does not answer, by which others would go on without it (see the router's log)"
+        }
         Why::Cold => "must make tables first, as other replicas are lost",
         Why::WrongEpoch => {
             "and this router have different records of shards, as one of them lacks news of the metadata"
@@ -62,4 +65,17 @@ pub(super) fn unreachable(nodes: &BTreeMap<NodeId, ShardSet>, why: Why) -> Strin
     let name = |(node, shards)| format!("node {node} (shards {shards} of 00-ff)");
     let named: Vec<String> = nodes.iter().map(name).collect();
     format!("{} {what}: retry later", named.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn where_the_metadata_is_the_cause_it_is_named() {
+        let nodes = BTreeMap::from([(NodeId::new("n1").unwrap(), ShardSet::ALL)]);
+        let told = unreachable(&nodes, Why::LostWithMetadata);
+        assert!(told.contains("node n1") && told.contains("the metadata does not answer"));
+        assert!(!unreachable(&nodes, Why::Lost).contains("metadata"));
+    }
 }

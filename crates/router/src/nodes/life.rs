@@ -4,6 +4,8 @@
 //! - LF1: the log says once that a node is lost or silent, and once that it answers again, whatever number of requests
 //!   meets it.
 
+use std::collections::HashMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
@@ -39,6 +41,22 @@ struct Trouble {
 impl Trouble {
     const fn is_well(&self) -> bool {
         self.lost.is_none() && self.silent.is_none()
+    }
+}
+
+/// The lives of all nodes that a router has known. A node that left the layout and comes back has its life still, so the
+/// log says that it answers again.
+#[derive(Debug, Default)]
+pub(super) struct Lives(Mutex<HashMap<NodeId, Arc<Life>>>);
+
+impl Lives {
+    /// The life of a node that connections are made to. What it said of damage was of another time.
+    pub(super) fn of(&self, node: &NodeId) -> Arc<Life> {
+        let mut lives = self.0.lock();
+        let life = lives.entry(node.clone());
+        let life = life.or_insert_with(|| Arc::new(Life::new(node.clone())));
+        life.trouble.lock().damaged = ShardSet::EMPTY;
+        Arc::clone(life)
     }
 }
 
@@ -154,6 +172,15 @@ mod tests {
         life.note_lost();
         advance(UNREACHABLE_FOR).await;
         assert!(!life.was_lost_lately());
+    }
+
+    /// LF1: it was taken out of the layout meanwhile.
+    #[test]
+    fn a_node_that_comes_back_to_the_layout_answers_again() {
+        let (lives, node) = (Lives::default(), NodeId::new("n1").unwrap());
+        assert!(lives.of(&node).note_lost());
+        assert!(lives.of(&node).note_answer());
+        assert!(!lives.of(&node).note_answer());
     }
 
     /// LF1.

@@ -27,7 +27,7 @@ use tracing::{debug, warn};
 use crate::deadline::Deadline;
 pub(crate) use lane::Answer;
 use lane::Slot;
-use life::Life;
+use life::{Life, Lives};
 
 /// Connections to each node for work on many documents or queries.
 const LARGE_WORK_CONNECTIONS: usize = 2;
@@ -92,6 +92,7 @@ pub(crate) struct Nodes {
     budget: Budget,
     /// Whether another node may do the work of one that is lost.
     is_replicated: bool,
+    lives: Arc<Lives>,
     by_id: HashMap<NodeId, Arc<Connections>>,
 }
 
@@ -113,14 +114,15 @@ impl Nodes {
         layout: &ClusterLayout,
         budget: &Budget,
     ) -> Result<Self, tonic::transport::Error> {
-        let mut by_id = HashMap::new();
+        let (lives, mut by_id) = (Arc::<Lives>::default(), HashMap::new());
         for node in layout.nodes() {
-            let connections = Arc::new(Connections::new(node, budget)?);
-            by_id.insert(node.id.clone(), connections);
+            let connections = Connections::new(node, budget, lives.of(&node.id))?;
+            by_id.insert(node.id.clone(), Arc::new(connections));
         }
         Ok(Self {
             budget: budget.clone(),
             is_replicated: layout.map().is_replicated(),
+            lives,
             by_id,
         })
     }
@@ -130,7 +132,7 @@ impl Nodes {
     pub(crate) fn of_layout(&self, layout: &ClusterLayout) -> Self {
         let connections = |node: &Node| match self.by_id.get(&node.id) {
             Some(known) if known.address == node.address => Some(Arc::clone(known)),
-            Some(_) | None => match Connections::new(node, &self.budget) {
+            Some(_) | None => match Connections::new(node, &self.budget, self.lives.of(&node.id)) {
                 Ok(new) => Some(Arc::new(new)),
                 Err(error) => {
                     warn!(node = %node.id, address = node.address, %error, "an address of the layout cannot be parsed");
@@ -142,6 +144,7 @@ impl Nodes {
         let by_id = nodes.filter_map(|node| Some((node.id.clone(), connections(node)?)));
         Self {
             by_id: by_id.collect(),
+            lives: Arc::clone(&self.lives),
             budget: self.budget.clone(),
             is_replicated: layout.map().is_replicated(),
         }
@@ -229,9 +232,8 @@ impl Nodes {
 }
 
 impl Connections {
-    fn new(node: &Node, budget: &Budget) -> Result<Self, tonic::transport::Error> {
+    fn new(node: &Node, budget: &Budget, life: Arc<Life>) -> Result<Self, tonic::transport::Error> {
         let endpoint = endpoint::limited(Endpoint::from_shared(node.address.clone())?);
-        let life = Arc::new(Life::new(node.id.clone()));
         let slot = || {
             let client = ShardServiceClient::new(endpoint.connect_lazy())
                 .max_decoding_message_size(MAX_ANSWER_BYTES)

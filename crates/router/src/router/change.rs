@@ -15,6 +15,7 @@ use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_util::FutureExt;
 use simshard_proto::shard::v1 as pb;
@@ -22,6 +23,7 @@ use simshard_proto::shard::v1::work_item::Work;
 use simshard_proto::shard::v1::work_outcome::Outcome as Answer;
 use simshard_proto::{Documents, bits_into, shards_from, shards_into};
 use simshard_topology::{NodeId, ShardSet, Version};
+use tokio::time::timeout_at;
 
 use super::pending::{Next, Pending};
 use super::rounds::Rounds;
@@ -30,12 +32,15 @@ use crate::caller::CallerWatch;
 use crate::clock::Stamp;
 use crate::cluster::ClusterView;
 use crate::deadline::Deadline;
-use crate::error::RouterError;
+use crate::error::{RouterError, Why};
 use crate::nodes::{CallError, Load, call_all};
 use crate::offload::offload;
 use crate::plan::{NodePart, plan_documents};
 use crate::remembered::OpenCorpus;
 use crate::run_to_end::{CallerLeft, run_to_end};
+
+/// How long the metadata has to answer before it counts as the cause of a failure.
+const METADATA_ANSWERS: Duration = Duration::from_secs(1);
 
 /// What is done with documents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -142,10 +147,37 @@ impl Router {
                 || failures.not_loaded.is_some()
                 || !rounds.another(&self.cluster, &cluster, send.deadline).await
             {
-                return Err(failures.error(&send.corpus.record.name));
+                let error = failures.error(&send.corpus.record.name);
+                return Err(self.with_cause(error, send.deadline).await);
             }
             meant = left_over(&failures);
         }
+    }
+
+    /// The error of a change that would go on without a lost node, if the metadata answered.
+    async fn with_cause(&self, error: RouterError, deadline: Deadline) -> RouterError {
+        let RouterError::Unreachable {
+            nodes,
+            why: Why::Lost,
+        } = error
+        else {
+            return error;
+        };
+        let may_go_on = self.cluster.view().layout.map().is_replicated();
+        let end = deadline.min(Deadline::within(METADATA_ANSWERS)).instant();
+        if !may_go_on {
+            return RouterError::Unreachable {
+                nodes,
+                why: Why::Lost,
+            };
+        }
+        let read = timeout_at(end, self.metadata.layout_now()).await;
+        let why = if matches!(read, Ok(Ok(_))) {
+            Why::Lost
+        } else {
+            Why::LostWithMetadata
+        };
+        RouterError::Unreachable { nodes, why }
     }
 
     /// Sends each node its part of what these shards store, and waits for the answers of all that keep their shards.

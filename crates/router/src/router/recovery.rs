@@ -1,6 +1,6 @@
 //! Corpora that nodes hold, and whose records are lost: noticing them, listing them, and restoring their records.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
@@ -123,7 +123,15 @@ impl Router {
     ) -> Result<CorpusRecord, RouterError> {
         let stored = self.list_stored(deadline).await?;
         let stored = stored.into_iter().find(|corpus| corpus.uid == uid);
-        let stored = stored.ok_or(RouterError::NotStored(uid))?;
+        let Some(stored) = stored else {
+            let deleted = self.metadata.deleted_corpora().await?;
+            let why = if deleted.contains(&uid) {
+                RouterError::WasDeleted(uid)
+            } else {
+                RouterError::NotStored(uid)
+            };
+            return Err(why);
+        };
         if let Some(name) = stored.name {
             return Err(RouterError::IsRecorded { uid, name });
         }
@@ -156,7 +164,8 @@ impl Router {
         }
     }
 
-    /// What all nodes hold that answer, but for the corpora left out, with the names that these corpora have.
+    /// What all nodes hold that answer, but for the corpora left out, with the names that these corpora have. Leaves out
+    /// deleted ones too: a node that was away may hold one until it hears of that.
     async fn stored(
         &self,
         corpora: &Corpora,
@@ -182,8 +191,17 @@ impl Router {
                 Err(error) => failures.note(node.id.clone(), cluster.shards_of(node), error)?,
             }
         }
-        Ok((gather(held, corpora)?, failures))
+        let mut stored = gather(held, corpora)?;
+        if stored.iter().any(|corpus| corpus.name.is_none()) {
+            leave_out(&mut stored, &self.metadata.deleted_corpora().await?);
+        }
+        Ok((stored, failures))
     }
+}
+
+/// Leaves out the corpora that were deleted.
+fn leave_out(stored: &mut Vec<StoredCorpus>, deleted: &BTreeSet<CorpusUid>) {
+    stored.retain(|corpus| corpus.name.is_some() || !deleted.contains(&corpus.uid));
 }
 
 /// The corpora that nodes hold, by uid. Nodes that hold one with different layouts cannot serve it together.
@@ -221,6 +239,22 @@ fn gather(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_corpus_that_was_deleted_is_not_lost() {
+        let uids = [(); 2].map(|()| simshard_cluster::random_corpus_uid());
+        let held = uids.map(|uid| pb::HeldCorpus {
+            corpus_uid: uid.to_string(),
+            blocks: 5,
+            distance: 3,
+            home_document_count: 1,
+        });
+        let node = NodeId::new("n1").unwrap();
+        let mut stored = gather(vec![(node, held.to_vec())], &Corpora::default()).unwrap();
+        leave_out(&mut stored, &BTreeSet::from([uids[0]]));
+        let left: Vec<CorpusUid> = stored.iter().map(|corpus| corpus.uid).collect();
+        assert_eq!(left, [uids[1]]);
+    }
 
     #[test]
     fn a_uid_that_is_none_is_nonsense_of_its_node_and_not_another_layout() {

@@ -53,6 +53,12 @@ impl Claim {
         self.replicas.in_sync()
     }
 
+    /// The other stores that these records name in sync, and the shards of each.
+    #[must_use]
+    pub fn partners(&self) -> BTreeMap<StoreId, ShardSet> {
+        self.replicas.partners()
+    }
+
     /// Checks that the store may open with these records of shards.
     ///
     /// # Errors

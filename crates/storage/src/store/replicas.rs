@@ -272,6 +272,20 @@ impl Replicas {
         in_sync
     }
 
+    /// The other stores that these records name in sync, and the shards of each.
+    pub(crate) fn partners(&self) -> BTreeMap<StoreId, ShardSet> {
+        let mut partners = BTreeMap::<_, ShardSet>::new();
+        for (&shard, held) in &self.by_shard {
+            if let Some((record, Role::InSync)) = held.replica.standing() {
+                let others = record.in_sync.iter().map(|entry| entry.store);
+                for other in others.filter(|other| *other != self.store) {
+                    partners.entry(other).or_default().insert(shard);
+                }
+            }
+        }
+        partners
+    }
+
     /// The epochs of the records that are applied.
     pub(crate) fn epochs(&self) -> BTreeMap<ShardId, Epoch> {
         let shards = self.by_shard.keys();

@@ -1,11 +1,15 @@
-//! `simshard cluster nodes`: the nodes that have registered, and which of them answer.
+//! `simshard cluster nodes`: the nodes that have registered, and which of them answer, or wait for their cluster.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use futures_util::future::join_all;
 use serde_json::json;
-use simshard_cluster::{KeyValueStore, MetadataError, RegisteredStore, registered_stores};
+use simshard_cluster::{
+    KeyValueStore, MetadataError, RegisteredStore, registered_stores, waiting_stores,
+};
 use simshard_node::ask_for_epochs;
+use simshard_topology::replication::StoreId;
 
 use super::TableArgs;
 use crate::say;
@@ -14,7 +18,9 @@ use crate::say;
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(1);
 
 pub(super) async fn run(args: &TableArgs) -> anyhow::Result<()> {
-    let rows = ask(&*args.metadata.keys()?).await?;
+    let keys = args.metadata.keys()?;
+    let rows = ask(&*keys).await?;
+    let waiting = waiting_stores(&*keys).await?;
     if args.output.json {
         for (store, answers) in &rows {
             let RegisteredStore {
@@ -25,6 +31,7 @@ pub(super) async fn run(args: &TableArgs) -> anyhow::Result<()> {
                 "address": address.to_string(),
                 "store": id.to_string(),
                 "answers": answers,
+                "waits": waits(&waiting, *id, *answers),
             }))?;
         }
         return Ok(());
@@ -34,11 +41,22 @@ pub(super) async fn run(args: &TableArgs) -> anyhow::Result<()> {
         let RegisteredStore {
             id, node, address, ..
         } = store;
-        let answers = if *answers { "yes" } else { "no" };
+        let answers = if *answers {
+            "yes"
+        } else if waits(&waiting, *id, *answers) {
+            "waits"
+        } else {
+            "no"
+        };
         text.push_str(&format!("\n{node}\t{address}\t{id}\t{answers}"));
     }
     say::print(&text)?;
     Ok(())
+}
+
+/// Whether a node runs, and waits for the cluster to begin. One that answers waits no more.
+fn waits(waiting: &BTreeSet<StoreId>, store: StoreId, answers: bool) -> bool {
+    waiting.contains(&store) && !answers
 }
 
 /// The stores that have registered, by the names of their nodes, and whether each answers now.

@@ -1,5 +1,6 @@
 //! Waiting for metadata that is away when a node or a router starts.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use simshard_cluster::{KeyValueError, MetadataError};
@@ -10,23 +11,38 @@ use tracing::{info, warn};
 /// Between two attempts.
 const PAUSE: Duration = Duration::from_millis(500);
 
+/// Whether the metadata is away, as far as the log says.
+#[derive(Debug, Default)]
+pub(super) struct Absence {
+    is_told: AtomicBool,
+}
+
+impl Absence {
+    /// Says that the metadata is away, unless that was said.
+    fn begins(&self, error: &anyhow::Error) {
+        if !self.is_told.swap(true, Ordering::Relaxed) {
+            warn!("the metadata is away, waiting for it: {error:#}");
+        }
+    }
+
+    /// Says that the metadata is there again, if it was away. Call it before a wait for something else.
+    pub(super) fn is_over(&self) {
+        if self.is_told.swap(false, Ordering::Relaxed) {
+            info!("the metadata is there again");
+        }
+    }
+}
+
 /// Tries until the metadata is not away. Says once that it waits, and once that it goes on.
 pub(super) async fn once_there<T>(
-    mut attempt: impl AsyncFnMut() -> anyhow::Result<T>,
+    mut attempt: impl AsyncFnMut(&Absence) -> anyhow::Result<T>,
 ) -> anyhow::Result<T> {
-    let mut is_waiting = false;
+    let absence = Absence::default();
     loop {
-        match attempt().await {
-            Err(error) if is_away(&error) => {
-                if !is_waiting {
-                    warn!("the metadata is away, waiting for it: {error:#}");
-                }
-                is_waiting = true;
-            }
+        match attempt(&absence).await {
+            Err(error) if is_away(&error) => absence.begins(&error),
             done => {
-                if is_waiting {
-                    info!("the metadata is there again");
-                }
+                absence.is_over();
                 return done;
             }
         }
@@ -80,14 +96,19 @@ mod tests {
             RegistrationError::Metadata(metadata(unknown)).into(),
             metadata(unreachable()).into(),
         ];
-        let failed = once_there(async || Err::<(), _>(failures.pop().unwrap())).await;
+        let failed = once_there(async |_: &Absence| Err::<(), _>(failures.pop().unwrap())).await;
         let error = failed.unwrap_err();
         assert!(failures.is_empty(), "{error}");
         assert_eq!(error.to_string(), KeyValueError::NoLease.to_string());
         let mut first = Some(RegistrationError::Metadata(metadata(unreachable())));
-        let done = once_there(async || match first.take() {
+        let done = once_there(async |absence: &Absence| match first.take() {
             Some(error) => Err(error.into()),
-            None => Ok(7),
+            None => {
+                assert!(absence.is_told.load(Ordering::Relaxed));
+                absence.is_over();
+                assert!(!absence.is_told.load(Ordering::Relaxed));
+                Ok(7)
+            }
         });
         assert_eq!(done.await.unwrap(), 7);
     }

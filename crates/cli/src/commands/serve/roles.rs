@@ -9,7 +9,7 @@ use std::time::Duration;
 use anyhow::Context;
 use simshard_cluster::{
     ClusterLayout, FileStore, KeyValueMetadata, KeyValueStore, MetadataError, MetadataStore, Node,
-    RegisteredStore, check_registered, register,
+    RegisteredStore, check_registered, register, show_waiting,
 };
 use simshard_node::{
     Registration, RegistrationError, check_directory, check_heard, heard_of, set_aside,
@@ -23,7 +23,7 @@ use tokio::time::sleep;
 use tracing::{info, warn};
 
 use super::config::{NodePresence, NodeRole, Place, RouterRole};
-use super::patience::once_there;
+use super::patience::{Absence, once_there};
 use crate::connection::block_on;
 use crate::embedded::{self, bind};
 use crate::exit::UsageError;
@@ -94,9 +94,9 @@ pub(super) fn run_router(role: RouterRole) -> anyhow::Result<()> {
     block_on(async {
         let shutdown = shutdown::on_signals()?;
         raise_open_files();
-        let open = async || {
+        let open = async |absence: &Absence| {
             Ok(match &role.metadata {
-                Place::Store(keys) => follow(keys).await?,
+                Place::Store(keys) => follow(keys, absence).await?,
                 Place::Files(layout) | Place::FileAndStore(layout, _) => {
                     open_layout(layout, role.metadata.store()).await?
                 }
@@ -128,10 +128,22 @@ async fn open_layout(
 }
 
 /// The metadata of a cluster without a layout file, once there is one.
-async fn follow(keys: &Arc<dyn KeyValueStore>) -> Result<Arc<dyn MetadataStore>, MetadataError> {
-    let on_wait = || info!("there is no cluster yet: `simshard cluster init` begins one");
-    let on_error = |error: &MetadataError| warn!(%error, "the layout cannot be followed now");
-    let metadata = KeyValueMetadata::follow(Arc::clone(keys), on_wait, on_error).await?;
+async fn follow(
+    keys: &Arc<dyn KeyValueStore>,
+    absence: &Absence,
+) -> Result<Arc<dyn MetadataStore>, MetadataError> {
+    let on_wait = || {
+        absence.is_over();
+        info!("there is no cluster yet: `simshard cluster init` begins one");
+    };
+    let on_turn = |turn: Result<(), &MetadataError>| match turn {
+        Err(error) => warn!(%error, "changes of nodes and shards cannot be seen now"),
+        Ok(()) => info!("changes of nodes and shards are seen again"),
+    };
+    let metadata = KeyValueMetadata::follow(Arc::clone(keys), on_wait, on_turn).await?;
+    if let Some(fault) = keys.known_fault().await {
+        warn!("{fault}");
+    }
     Ok(Arc::new(metadata))
 }
 
@@ -177,11 +189,12 @@ async fn enter_with(
         accepts_loss,
         ..
     } = role.presence;
-    let attempt = async || {
+    let attempt = async |absence: &Absence| {
         claim.check_failure().map_err(RegistrationError::from)?;
         check_directory(&**keys, claim, accepts_loss).await?;
-        let is_replacement = register_once_free(&**keys, &store).await?;
-        let metadata = follow(keys).await?;
+        let _waiting = show_waiting(keys, store.id).await?;
+        let is_replacement = register_once_free(&**keys, &store, absence).await?;
+        let metadata = follow(keys, absence).await?;
         // Another store may have taken its place while it waited.
         check_registered(&**keys, &store).await?;
         // With metadata of another history it does not begin a start, which would count against the right one.
@@ -206,12 +219,14 @@ async fn enter_with(
 async fn register_once_free(
     keys: &dyn KeyValueStore,
     store: &RegisteredStore,
+    absence: &Absence,
 ) -> Result<bool, MetadataError> {
     let mut told = None;
     loop {
         match register(keys, store).await {
             Err(MetadataError::StoreHolds { shards, .. }) if told == Some(shards) => {}
             Err(waits @ MetadataError::StoreHolds { shards, .. }) => {
+                absence.is_over();
                 info!("{waits}");
                 told = Some(shards);
             }
@@ -247,6 +262,7 @@ fn registered(
         next_generation: claim.next_generation,
         corpora: claim.corpora.clone(),
         in_sync: claim.in_sync(),
+        partners: claim.partners(),
         // That is for the metadata to say.
         is_replacement: false,
     })

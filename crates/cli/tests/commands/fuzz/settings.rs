@@ -201,6 +201,7 @@ fn examine(bytes: &[u8], error: &MetadataError) {
         | MetadataError::EmptiedStore { .. }
         | MetadataError::NotHeld { .. }
         | MetadataError::NoneBegins { .. }
+        | MetadataError::PartnersAbsent { .. }
         | MetadataError::OtherStore { .. }
         | MetadataError::StoreHolds { .. }
         | MetadataError::AlreadyInitialized

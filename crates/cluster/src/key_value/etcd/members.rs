@@ -389,8 +389,48 @@ async fn ready(grpc: &mut Grpc<Channel>) -> Result<(), Status> {
     ready.map_err(|error| Status::unavailable(chain(&error)))
 }
 
-/// What an error says, with all its causes.
+/// What an error says, with all its causes. Some say what their cause says.
 fn chain(error: &dyn std::error::Error) -> String {
     let causes = std::iter::successors(error.source(), |error| (*error).source());
-    causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}"))
+    causes.fold(error.to_string(), |text, cause| {
+        let cause = cause.to_string();
+        if text.ends_with(&cause) {
+            text
+        } else {
+            format!("{text}: {cause}")
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{error, fmt};
+
+    use super::*;
+
+    #[derive(Debug)]
+    struct Says(&'static str, Option<Box<Says>>);
+
+    impl fmt::Display for Says {
+        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str(self.0)
+        }
+    }
+
+    impl error::Error for Says {
+        fn source(&self) -> Option<&(dyn error::Error + 'static)> {
+            let cause = self.1.as_deref();
+            cause.map(|cause| cause as &(dyn error::Error + 'static))
+        }
+    }
+
+    #[test]
+    fn a_cause_that_says_the_same_is_said_once() {
+        let refused = Says("connection refused", None);
+        let tcp = Says("tcp connect error", Some(Box::new(refused)));
+        let again = Says("tcp connect error", Some(Box::new(tcp)));
+        let error = Says("transport error", Some(Box::new(again)));
+        let expected = "transport error: tcp connect error: connection refused";
+        assert_eq!(chain(&error), expected);
+    }
 }

@@ -6,6 +6,7 @@
 mod access;
 mod login;
 mod members;
+mod version;
 mod wire;
 
 use std::time::Duration;
@@ -19,8 +20,8 @@ use self::members::{CallError, Members};
 use self::wire::{
     Compare, DeleteRequest, LeaseGrantRequest, LeaseGrantResponse, LeaseKeepAliveResponse,
     LeaseRequest, LeaseRevokeResponse, MOD_REVISION, Operation, Pair, PutRequest, RangeRequest,
-    RangeResponse, Request, TxnRequest, TxnResponse, WatchCreateRequest, WatchRequest,
-    WatchResponse,
+    RangeResponse, Request, StatusRequest, StatusResponse, TxnRequest, TxnResponse,
+    WatchCreateRequest, WatchRequest, WatchResponse,
 };
 use super::contract::{
     Condition, KeyValue, KeyValueError, KeyValueStore, LeaseId, Outcome, Revision, Snapshot,
@@ -33,6 +34,7 @@ const WATCH: &str = "/etcdserverpb.Watch/Watch";
 const GRANT: &str = "/etcdserverpb.Lease/LeaseGrant";
 const KEEP_ALIVE: &str = "/etcdserverpb.Lease/LeaseKeepAlive";
 const REVOKE: &str = "/etcdserverpb.Lease/LeaseRevoke";
+const STATUS: &str = "/etcdserverpb.Maintenance/Status";
 
 /// Before all keys, where the address names no prefix.
 const PREFIX: &str = "simshard";
@@ -249,6 +251,13 @@ impl KeyValueStore for EtcdKeyValues {
             Ok(_) | Err(KeyValueError::NoLease) => Ok(()),
             Err(error) => Err(error),
         }
+    }
+
+    async fn known_fault(&self) -> Option<String> {
+        let status = self.members.read(STATUS, &StatusRequest {}).await;
+        let StatusResponse { version } = status.ok()?;
+        let fault = version::known_fault(&version)?;
+        Some(format!("{}: {fault}", self.name))
     }
 }
 

@@ -60,6 +60,15 @@ pub(super) struct DeleteRequest {
     pub(super) key: Vec<u8>,
 }
 
+#[derive(Clone, Copy, PartialEq, Eq, Message)]
+pub(super) struct StatusRequest {}
+
+#[derive(Clone, PartialEq, Eq, Message)]
+pub(super) struct StatusResponse {
+    #[prost(string, tag = "2")]
+    pub(super) version: String,
+}
+
 /// One write of a transaction.
 #[derive(Clone, PartialEq, Eq, Message)]
 pub(super) struct Operation {
