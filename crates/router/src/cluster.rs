@@ -202,6 +202,7 @@ mod tests {
                 next_generation: 0,
                 corpora: BTreeSet::new(),
                 in_sync: BTreeMap::new(),
+                partners: BTreeMap::new(),
                 is_replacement: false,
             };
             register(&*keys, &store).await.unwrap();

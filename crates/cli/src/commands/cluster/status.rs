@@ -204,6 +204,7 @@ mod tests {
             next_generation: 0,
             corpora: BTreeSet::new(),
             in_sync: BTreeMap::new(),
+            partners: BTreeMap::new(),
             is_replacement: false,
         };
         let stores = (1..=3).map(|number| (store(number), answering.contains(&number)));
