@@ -93,6 +93,7 @@ struct Figure {
     blocks: u32,
     distance: u32,
     threads: u16,
+    level: &'static str,
     data: &'static str,
     seed: u64,
     seconds: f64,
@@ -284,6 +285,7 @@ impl<'a> Bench<'a> {
             blocks: self.settings.blocks,
             distance: self.settings.distance,
             threads: self.settings.threads,
+            level: simshard_simhash::level(),
             data: Data::from(self.settings.data).name(),
             seed: self.settings.seed,
             seconds,
@@ -297,7 +299,8 @@ impl<'a> Bench<'a> {
                 Some(bytes) => format!("{bytes:.1} bytes a fingerprint"),
                 None => String::new(),
             };
-            format!("{case:16} {millions:8.2} M/s  {seconds:8.3} s  {memory}")
+            let level = figure.level;
+            format!("{case:16} {millions:8.2} M/s  {seconds:8.3} s  {level}  {memory}")
         })
     }
 }

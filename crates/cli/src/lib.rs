@@ -16,6 +16,8 @@ mod sources;
 
 use clap::{Parser, Subcommand};
 
+use simshard_simhash::{LevelError, limit_level};
+
 use simshard_runtime::logging::{self, Level, LogFormat};
 
 use commands::{
@@ -44,6 +46,16 @@ pub struct Cli {
     /// Say nothing on standard error but warnings and errors
     #[arg(short, long, global = true)]
     pub quiet: bool,
+    /// Use the instructions of this level and no later ones: scalar, avx2, avx512bw or avx512vpopcntdq
+    #[arg(
+        long,
+        global = true,
+        value_name = "LEVEL",
+        env = "SIMSHARD_CPU",
+        hide_short_help = true,
+        value_parser = cpu
+    )]
+    pub cpu: Option<String>,
     /// What to do.
     #[command(subcommand)]
     pub command: Command,
@@ -95,6 +107,11 @@ pub enum Command {
     Bench(bench::BenchCommand),
     /// Print a script that completes this command's arguments in a shell
     Completions(completions::CompletionsArgs),
+}
+
+/// Limits the level while the arguments are read: before anything is hashed or searched.
+fn cpu(level: &str) -> Result<String, LevelError> {
+    limit_level(level).map(|()| level.to_owned())
 }
 
 impl Cli {

@@ -33,5 +33,6 @@ pub use recipe::{
     Explanation, Recipe, Takes, TakesNoTexts, TextRecipe, UnknownRecipe, Window, features,
     normalized, word_runs,
 };
+pub use scan::{LevelError, level, levels, limit_level};
 pub use table::Table;
 pub use tables::{ActiveTables, Tables};

@@ -22,6 +22,7 @@ mod find;
 mod formats;
 mod fuzz;
 mod help;
+mod levels;
 mod recipes;
 mod scripts;
 mod storage;

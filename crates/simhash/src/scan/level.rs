@@ -3,6 +3,9 @@
 //! A level is a proof: code that holds one may call the functions compiled for it. So only this
 //! file makes levels above scalar, after it has asked the processor.
 
+use std::fmt;
+use std::sync::OnceLock;
+
 /// A set of instructions that a kernel is written for; a later one includes the earlier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Level {
@@ -20,27 +23,21 @@ pub(crate) enum Level {
     Vpopcnt(Vpopcnt),
 }
 
+/// The level of this process, once it was asked for or limited.
+static CHOSEN: OnceLock<Level> = OnceLock::new();
+
 impl Level {
-    /// The best level of this processor. Costs a load or two: the answer is kept.
+    /// The best level of this processor, or the one that [`limit_level`] chose.
     #[inline]
     pub(crate) fn best() -> Self {
-        #[cfg(target_arch = "x86_64")]
-        {
-            if let Some(seen) = Vpopcnt::look() {
-                return Self::Vpopcnt(seen);
-            }
-            if let Some(seen) = Avx512::look() {
-                return Self::Avx512(seen);
-            }
-            if let Some(seen) = Avx2::look() {
-                return Self::Avx2(seen);
-            }
-        }
-        Self::Scalar
+        *CHOSEN.get_or_init(Self::of_processor)
     }
 
-    /// Every level that this processor can run, so that tests hold each against the first.
-    #[cfg(test)]
+    fn of_processor() -> Self {
+        Self::available().last().unwrap_or(Self::Scalar)
+    }
+
+    /// Every level that this processor can run, ascending.
     pub(crate) fn available() -> impl Iterator<Item = Self> {
         #[cfg(target_arch = "x86_64")]
         let vectors = [
@@ -52,7 +49,70 @@ impl Level {
         let vectors: [Option<Self>; 0] = [];
         std::iter::once(Self::Scalar).chain(vectors.into_iter().flatten())
     }
+
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Scalar => "scalar",
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx2(_) => "avx2",
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx512(_) => "avx512bw",
+            #[cfg(target_arch = "x86_64")]
+            Self::Vpopcnt(_) => "avx512vpopcntdq",
+        }
+    }
 }
+
+/// The name of the level whose instructions this process uses: `scalar`, `avx2`, `avx512bw` or `avx512vpopcntdq`.
+#[must_use]
+pub fn level() -> &'static str {
+    Level::best().name()
+}
+
+/// The names of all levels that this processor can run, ascending.
+pub fn levels() -> impl Iterator<Item = &'static str> {
+    Level::available().map(Level::name)
+}
+
+/// Uses the instructions of the level with this name, and no later ones. Results stay the same; speed does not. Nothing
+/// may have been searched or hashed before.
+///
+/// # Errors
+/// If no level of this processor has this name, or if the process uses another level already.
+pub fn limit_level(name: &str) -> Result<(), LevelError> {
+    let named = |level: &Level| level.name() == name;
+    let level = Level::available()
+        .find(named)
+        .ok_or(LevelError::Unavailable)?;
+    if *CHOSEN.get_or_init(|| level) == level {
+        Ok(())
+    } else {
+        Err(LevelError::InUse(Level::best().name()))
+    }
+}
+
+/// Why a level cannot be used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LevelError {
+    /// This processor has no level of that name: [`levels`] has the names.
+    Unavailable,
+    /// The process uses this one already.
+    InUse(&'static str),
+}
+
+impl fmt::Display for LevelError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unavailable => {
+                let levels: Vec<&str> = levels().collect();
+                write!(f, "this processor has {}", levels.join(", "))
+            }
+            Self::InUse(level) => write!(f, "this process uses {level} already"),
+        }
+    }
+}
+
+impl std::error::Error for LevelError {}
 
 /// That the processor was seen to have what [`Level::Avx2`] names.
 #[cfg(target_arch = "x86_64")]
@@ -112,7 +172,18 @@ mod tests {
     fn the_levels_of_a_processor_begin_with_scalar_and_end_with_its_best() {
         let levels: Vec<Level> = Level::available().collect();
         assert_eq!(levels.first(), Some(&Level::Scalar));
-        assert_eq!(levels.last(), Some(&Level::best()));
+        assert_eq!(levels.last(), Some(&Level::of_processor()));
         assert!(levels.is_sorted());
+    }
+
+    /// The tests of a process share its level, so none but the one that it has can be asked for.
+    #[test]
+    fn a_level_is_limited_by_name_and_once() {
+        limit_level(level()).unwrap();
+        assert_eq!(limit_level("avx1024"), Err(LevelError::Unavailable));
+        let another = levels().find(|&name| name != level());
+        if let Some(another) = another {
+            assert_eq!(limit_level(another), Err(LevelError::InUse(level())));
+        }
     }
 }

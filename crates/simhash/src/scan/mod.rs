@@ -47,6 +47,7 @@ pub(crate) use bits::bits;
 pub(crate) use huge_pages::{Lines, Zeroed};
 pub(crate) use join::{Rule, SMALL_BUCKET, close_buckets, join_rows, take_near};
 pub(crate) use level::Level;
+pub use level::{LevelError, level, levels, limit_level};
 pub(crate) use mix::{mix, mix_all, unmix};
 pub(crate) use near::{BATCH, HitBuffer, One, Probe, Sink, probe, scan};
 pub(crate) use near_words::near_words;
