@@ -6,7 +6,7 @@ use simshard_testkit::run;
 use crate::BINARY;
 
 fn at(level: &str, args: &[&str], input: &str) -> String {
-    let output = run(BINARY, &[&["--cpu", level], args].concat(), input);
+    let output = run(BINARY, [&["--cpu", level], args].concat(), input);
     let said = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(0), "{level} {args:?}: {said}");
     String::from_utf8(output.stdout).unwrap()
@@ -41,7 +41,7 @@ fn every_level_finds_what_a_linear_scan_finds() {
 
 #[test]
 fn an_unknown_level_is_refused_with_those_that_there_are() {
-    let output = run(BINARY, &["--cpu", "avx1024", "recipes"], "");
+    let output = run(BINARY, ["--cpu", "avx1024", "recipes"], "");
     let said = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(2), "{said}");
     for level in levels() {
