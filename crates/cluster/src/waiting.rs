@@ -49,7 +49,7 @@ pub async fn show_waiting(
     let showing = tokio::spawn(async move {
         loop {
             sleep(INTERVAL).await;
-            // While the metadata is away there is no one to show it to.
+            // While the metadata is away, no command can look.
             if keys.keep_alive(lease).await.is_err()
                 && let Ok(new) = show(&*keys, store).await
             {

@@ -131,9 +131,9 @@ mod tests {
         };
         let error = refused(args(Some("u"), None), None);
         assert!(error.contains(PASSWORD), "{error}");
-        let error = refused(args(None, None), Some("word"));
+        let error = refused(args(None, None), Some("sesame"));
         assert!(
-            error.contains("--metadata-user") && !error.contains("word "),
+            error.contains("--metadata-user") && !error.contains("sesame"),
             "{error}"
         );
     }

@@ -15,7 +15,7 @@ fn at(level: &str, args: &[&str], input: &str) -> String {
 #[test]
 fn every_level_hashes_alike() {
     let words = "The quick brown fox – быстрая лиса – 敏捷的狐狸 – jumps over the lazy dog. ";
-    let text = |size: usize| format!("{{\"text\": \"{}\"}}\n", words.repeat(size));
+    let text = |size: usize| format!("{{\"id\": {size}, \"text\": \"{}\"}}\n", words.repeat(size));
     let texts: String = (1..20).map(text).collect();
     for recipe in ["words-v2", "words-v1", "leonsim-3", "moz-shingle-4"] {
         let args = ["hash", "--recipe", recipe, "--format", "jsonl"];

@@ -109,6 +109,7 @@ fn a_cluster_is_printed_as_json_too() {
             "address": row[1],
             "store": row[2],
             "answers": answers,
+            "waits": false,
         });
         assert_eq!(nodes, [expected]);
         answers

@@ -129,6 +129,8 @@ fn check(bytes: &[u8]) {
     let expected = documents(&rows).filter(|_| ends);
     let strict: Option<Vec<_>> = expected.clone().and_then(|all| all.into_iter().collect());
     assert_eq!(read(bytes, false), strict);
+    let is_all_bad = |all: &Vec<Option<_>>| !all.is_empty() && all.iter().all(Option::is_none);
+    let expected = expected.filter(|all| !is_all_bad(all));
     let good = expected.map(|all| all.into_iter().flatten().collect::<Vec<_>>());
     let found = read(bytes, true);
     assert_eq!(found, good);

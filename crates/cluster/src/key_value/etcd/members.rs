@@ -14,6 +14,7 @@ use tonic_prost::ProstCodec;
 
 use super::RANGE;
 use super::access::{EtcdAccess, EtcdTls};
+use super::causes::with_causes;
 use super::login::{Login, Token, lacks_token};
 use super::wire::{RangeRequest, RangeResponse};
 use crate::key_value::KeyValueError;
@@ -301,14 +302,14 @@ fn endpoint(address: &str, tls: Option<&ClientTlsConfig>) -> Result<Endpoint, Ke
     // It reads the certificates.
     let with_tls = endpoint.tls_config(tls.clone());
     with_tls.map_err(|error| KeyValueError::BadCertificates {
-        reason: chain(&error),
+        reason: with_causes(&error),
     })
 }
 
 /// Connects in time. The own limit of an endpoint leaves out the handshake of TLS.
 async fn connect(endpoint: &Endpoint) -> Result<Channel, String> {
     match timeout(TIMEOUT, endpoint.connect()).await {
-        Ok(connected) => connected.map_err(|error| chain(&error)),
+        Ok(connected) => connected.map_err(|error| with_causes(&error)),
         Err(_elapsed) => Err(format!("no connection within {TIMEOUT:?}")),
     }
 }
@@ -386,51 +387,5 @@ fn late() -> Status {
 
 async fn ready(grpc: &mut Grpc<Channel>) -> Result<(), Status> {
     let ready = grpc.ready().await;
-    ready.map_err(|error| Status::unavailable(chain(&error)))
-}
-
-/// What an error says, with all its causes. Some say what their cause says.
-fn chain(error: &dyn std::error::Error) -> String {
-    let causes = std::iter::successors(error.source(), |error| (*error).source());
-    causes.fold(error.to_string(), |text, cause| {
-        let cause = cause.to_string();
-        if text.ends_with(&cause) {
-            text
-        } else {
-            format!("{text}: {cause}")
-        }
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use std::{error, fmt};
-
-    use super::*;
-
-    #[derive(Debug)]
-    struct Says(&'static str, Option<Box<Says>>);
-
-    impl fmt::Display for Says {
-        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            f.write_str(self.0)
-        }
-    }
-
-    impl error::Error for Says {
-        fn source(&self) -> Option<&(dyn error::Error + 'static)> {
-            let cause = self.1.as_deref();
-            cause.map(|cause| cause as &(dyn error::Error + 'static))
-        }
-    }
-
-    #[test]
-    fn a_cause_that_says_the_same_is_said_once() {
-        let refused = Says("connection refused", None);
-        let tcp = Says("tcp connect error", Some(Box::new(refused)));
-        let again = Says("tcp connect error", Some(Box::new(tcp)));
-        let error = Says("transport error", Some(Box::new(again)));
-        let expected = "transport error: tcp connect error: connection refused";
-        assert_eq!(chain(&error), expected);
-    }
+    ready.map_err(|error| Status::unavailable(with_causes(&error)))
 }

@@ -4,6 +4,7 @@
 //! been made: it fails as [`KeyValueError::Unknown`].
 
 mod access;
+mod causes;
 mod login;
 mod members;
 mod version;
