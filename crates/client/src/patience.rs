@@ -47,8 +47,10 @@ impl Patience {
             told: false,
         });
         let left = self.limit.checked_sub(now - failing.since)?;
-        let pause = failing.pauses.next()?;
-        (!left.is_zero()).then_some(pause.min(left))
+        // The next try needs time as well: retries end with the patience.
+        let longest = (left / 2).max(FIRST_PAUSE).min(left);
+        let pause = failing.pauses.next()?.min(longest);
+        (!left.is_zero()).then_some(pause)
     }
 
     /// When retries end, if the last attempt failed.
