@@ -67,11 +67,14 @@ async fn show(keys: &dyn KeyValueStore, store: StoreId) -> Result<LeaseId, KeyVa
     keys.commit(&put).await.map(|_| lease)
 }
 
-/// The stores whose processes wait for the cluster to begin, or did a few seconds ago.
+/// The stores whose processes wait for the cluster to begin, or did a few seconds ago. None once it has begun.
 ///
 /// # Errors
 /// When the keys cannot be read or understood.
 pub async fn waiting_stores(keys: &dyn KeyValueStore) -> Result<BTreeSet<StoreId>, MetadataError> {
+    if cluster_in(&keys.read(keys::CLUSTER).await?)?.is_some() {
+        return Ok(BTreeSet::new());
+    }
     let pairs = keys.read(keys::WAITING).await?.pairs;
     let pairs = pairs.iter();
     pairs
@@ -96,5 +99,6 @@ mod tests {
         let begin = Transaction::new().put(keys::CLUSTER, cluster);
         let _begun = keys.commit(&begin).await.unwrap();
         assert!(show_waiting(&keys, store).await.unwrap().is_none());
+        assert_eq!(waiting_stores(&*keys).await.unwrap(), BTreeSet::new());
     }
 }
