@@ -16,15 +16,15 @@ mod sources;
 
 use clap::{Parser, Subcommand};
 
-use simshard_simhash::{LevelError, limit_level};
-
 use simshard_runtime::logging::{self, Level, LogFormat};
+use simshard_simhash::limit_level;
 
 use commands::{
     bench, cluster, completions, corpus, dedup, demo, distance, evaluate, find, find_clusters,
     find_pairs, hash, insert, recipes, remove, serve, size, storage,
 };
 use connection::block_on;
+use exit::UsageError;
 
 /// Exact near-duplicate search over 64-bit simhash fingerprints.
 ///
@@ -52,8 +52,7 @@ pub struct Cli {
         global = true,
         value_name = "LEVEL",
         env = "SIMSHARD_CPU",
-        hide_short_help = true,
-        value_parser = cpu
+        hide_short_help = true
     )]
     pub cpu: Option<String>,
     /// What to do.
@@ -109,11 +108,6 @@ pub enum Command {
     Completions(completions::CompletionsArgs),
 }
 
-/// Limits the level while the arguments are read: before anything is hashed or searched.
-fn cpu(level: &str) -> Result<String, LevelError> {
-    limit_level(level).map(|()| level.to_owned())
-}
-
 impl Cli {
     /// Reads the arguments of this process, and ends it where they are wrong or ask for help.
     #[must_use]
@@ -128,6 +122,9 @@ impl Cli {
     pub fn run(self) -> anyhow::Result<()> {
         if self.quiet {
             say::be_quiet();
+        }
+        if let Some(level) = &self.cpu {
+            limit_level(level).map_err(|error| UsageError(format!("--cpu {level}: {error}")))?;
         }
         if !matches!(self.command, Command::Serve(_)) {
             logging::init(LogFormat::Human, Level::WARN)?;

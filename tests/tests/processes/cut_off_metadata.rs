@@ -19,13 +19,10 @@ const SOME: u64 = 20;
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_node_that_does_not_reach_the_metadata_learns_of_records_from_others() {
     let etcd = EtcdServer::start();
-    let mut cluster = ProcessCluster::start_at(Shape::of(3).with_replicas(3), &etcd.url());
+    let shape = Shape::of(3).with_replicas(3);
+    let mut cluster = ProcessCluster::start_at(shape, &etcd.url());
     let (link, _node) = block_in_place(|| restart_behind_link(&mut cluster, &etcd.url()));
-    until_ready(&cluster, NODE).await;
-    create(&cluster.client()).await;
-    let client = cluster.client().with_timeout(Duration::from_secs(20));
-    let load = Load::start(&[client]);
-    get_acquainted(&load).await;
+    let load = loaded(&cluster).await;
     link.stall();
     load.gaps();
     block_in_place(|| cluster.end_node(2, End::Killed));
@@ -45,13 +42,10 @@ async fn a_node_that_does_not_reach_the_metadata_learns_of_records_from_others()
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_node_that_is_left_alone_without_the_metadata_is_told_of_the_one_that_comes_back() {
     let etcd = EtcdServer::start();
-    let mut cluster = ProcessCluster::start_at(Shape::of(2).with_replicas(2), &etcd.url());
+    let shape = Shape::of(2).with_replicas(2);
+    let mut cluster = ProcessCluster::start_at(shape, &etcd.url());
     let (link, _node) = block_in_place(|| restart_behind_link(&mut cluster, &etcd.url()));
-    until_ready(&cluster, NODE).await;
-    create(&cluster.client()).await;
-    let client = cluster.client().with_timeout(Duration::from_secs(20));
-    let load = Load::start(&[client]);
-    get_acquainted(&load).await;
+    let load = loaded(&cluster).await;
     block_in_place(|| cluster.end_node(0, End::Killed));
     load.until_more(SOME).await;
     link.stall();
@@ -63,6 +57,16 @@ async fn a_node_that_is_left_alone_without_the_metadata_is_told_of_the_one_that_
     link.resume();
     load.until_more(SOME).await;
     load.end(&cluster.client()).await;
+}
+
+/// Changes and searches, which go on until they are told to end.
+async fn loaded(cluster: &ProcessCluster) -> Load {
+    until_ready(cluster, NODE).await;
+    create(&cluster.client()).await;
+    let client = cluster.client().with_timeout(Duration::from_secs(20));
+    let load = Load::start(&[client]);
+    get_acquainted(&load).await;
+    load
 }
 
 /// Starts the node anew, which reaches the metadata by a link of its own.
