@@ -13,17 +13,31 @@ use crate::directory::{Directory, Space};
 /// How long the answer is good for.
 const FRESH_FOR: Duration = Duration::from_millis(100);
 
-/// Inserts are refused from this share of the disk on, in percent, ...
-const MOST_PERCENT: u64 = 92;
+/// How much room the disk of a data directory has, from least to most.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Room {
+    /// Inserts are refused.
+    None,
+    /// Inserts will soon be refused.
+    Little,
+    /// What is there may go on to grow.
+    Enough,
+    /// There is room for copies of shards, too.
+    Ample,
+}
 
-/// ... unless at least this many bytes are free.
-const ENOUGH_FREE_BYTES: u64 = 16 << 30;
+/// How full the disk may be, in percent, for each room; more is fine while so many bytes are free.
+const LEAST: [(Room, u64, u64); 3] = [
+    (Room::Ample, 85, 20 << 30),
+    (Room::Enough, 90, 18 << 30),
+    (Room::Little, 92, 16 << 30),
+];
 
 /// The space of the disk that holds a directory.
 #[derive(Debug)]
 pub(crate) struct DiskSpace {
     directory: Arc<dyn Directory>,
-    last: Mutex<Option<(Instant, bool)>>,
+    last: Mutex<Option<(Instant, Room)>>,
 }
 
 impl DiskSpace {
@@ -35,39 +49,44 @@ impl DiskSpace {
         }
     }
 
-    /// Whether inserts are to be accepted. Where the system does not say, they are: writing will tell.
-    pub(crate) fn is_enough(&self) -> bool {
+    /// How much there is. Where the system does not say, it is taken for ample: writing will tell.
+    pub(crate) fn room(&self) -> Room {
         let mut last = self.last.lock();
         match *last {
             Some((when, answer)) if when.elapsed() < FRESH_FOR => answer,
             before => {
-                let space = self.directory.space();
-                let answer = space.map_or(true, is_enough);
-                if before.is_none_or(|(_, was)| was) != answer {
-                    report(self.directory.path(), answer);
+                let room = self.directory.space().map_or(Room::Ample, room);
+                let before = before.map_or(Room::Ample, |(_, before)| before);
+                if (before == Room::None) != (room == Room::None) {
+                    report(self.directory.path(), room);
                 }
-                *last = Some((Instant::now(), answer));
-                answer
+                *last = Some((Instant::now(), room));
+                room
             }
         }
     }
 }
 
-fn report(directory: &Path, is_enough: bool) {
+fn report(directory: &Path, room: Room) {
     let directory = directory.display();
-    if is_enough {
-        tracing::info!(%directory, "there is space for inserts again");
-    } else {
+    if room == Room::None {
         tracing::warn!(%directory, "the disk is nearly full: inserts are refused");
+    } else {
+        tracing::info!(%directory, "there is space for inserts again");
     };
 }
 
-/// Whether this leaves space for inserts.
-fn is_enough(space: Space) -> bool {
+/// The room that this leaves.
+fn room(space: Space) -> Room {
     let Space { used, free } = space;
     let used_share = u128::from(used) * 100;
-    let most = (u128::from(used) + u128::from(free)) * u128::from(MOST_PERCENT);
-    free >= ENOUGH_FREE_BYTES || used_share < most
+    let is_enough = |most_percent: u64, free_bytes| {
+        let most = (u128::from(used) + u128::from(free)) * u128::from(most_percent);
+        free >= free_bytes || used_share < most
+    };
+    let mut least = LEAST.iter();
+    let best = least.find(|(_, most_percent, free_bytes)| is_enough(*most_percent, *free_bytes));
+    best.map_or(Room::None, |(room, ..)| *room)
 }
 
 #[cfg(test)]
@@ -75,13 +94,33 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_last_part_of_a_disk_is_kept_free() {
-        let has_space = |used, free| is_enough(Space { used, free });
-        assert!(has_space(0, 1));
-        assert!(has_space(91, 9));
-        assert!(!has_space(92, 8));
-        assert!(!has_space(100, 0));
-        assert!(has_space(u64::MAX / 2, ENOUGH_FREE_BYTES));
-        assert!(!has_space(u64::MAX / 2, ENOUGH_FREE_BYTES - 1));
+    fn a_disk_has_less_and_less_room_as_it_fills() {
+        let of = |used, free| room(Space { used, free });
+        let rooms = [0, 84, 85, 89, 90, 91, 92, 100].map(|used| of(used, 100 - used));
+        let expected = [
+            Room::Ample,
+            Room::Ample,
+            Room::Enough,
+            Room::Enough,
+            Room::Little,
+            Room::Little,
+            Room::None,
+            Room::None,
+        ];
+        assert_eq!(rooms, expected);
+    }
+
+    #[test]
+    fn a_large_disk_has_room_while_much_is_free() {
+        for (room_of, _, free) in LEAST {
+            let of = |free| {
+                room(Space {
+                    used: u64::MAX / 2,
+                    free,
+                })
+            };
+            assert_eq!(of(free), room_of);
+            assert!(of(free - 1) < room_of);
+        }
     }
 }

@@ -49,6 +49,7 @@ const REPLICA_FORMAT: u32 = 2;
 const FIRST_FORMAT: u32 = 1;
 
 pub use delta::{Compared, CopyRange, Digest};
+pub use disk_space::Room;
 pub use element::{Change, ChangeKind, Element, MAX_ID_BYTES, Operation, ShardCopy, State};
 pub use error::ReadError;
 pub use inspect::{Inspection, SegmentFile, inspect};

@@ -72,7 +72,7 @@ fn text(path: &Path) -> &str {
 }
 
 /// A mount namespace is root's to make; others get one with a user namespace.
-fn namespace() -> &'static str {
+pub(crate) fn namespace() -> &'static str {
     let id = Command::new("id").arg("-u").output().unwrap().stdout;
     if id.trim_ascii() == b"0" { "-m" } else { "-rm" }
 }

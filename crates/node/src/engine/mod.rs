@@ -30,7 +30,7 @@ use std::time::{Duration, Instant};
 
 use simshard_cluster::CorpusUid;
 use simshard_simhash::{Fingerprint, Layout};
-use simshard_storage::{Awaited, Failure, OpenError, Store, Writer};
+use simshard_storage::{Awaited, Failure, OpenError, Room, Store, Writer};
 use simshard_topology::replication::{Epoch, Role, ShardEpochs, ShardRecord, StoreId};
 use simshard_topology::{MapDigest, ShardId, ShardSet};
 use tokio::sync::{Semaphore, oneshot, watch};
@@ -238,6 +238,11 @@ impl Engine {
     /// The store itself.
     pub(crate) const fn store(&self) -> &Arc<Store> {
         &self.store
+    }
+
+    /// How much room the disk has.
+    pub(crate) fn room(&self) -> Room {
+        self.store.room()
     }
 
     /// What changes wait for, as the disk has not answered it yet.

@@ -16,7 +16,7 @@ use tokio::task::spawn_blocking;
 use tokio::time::{Instant, MissedTickBehavior, interval};
 use tracing::info;
 
-use super::{Peers, is_short};
+use super::Peers;
 use crate::engine::Engine;
 
 /// How often it looks.
@@ -73,7 +73,7 @@ fn replaced(peers: &Peers, engine: &Engine, layout: &ClusterLayout) -> ShardSet 
 }
 
 fn is_complete(record: &ShardRecord) -> bool {
-    !is_short(record) && record.learners.is_empty()
+    !record.is_short() && record.learners.is_empty()
 }
 
 /// The shards that have had all their replicas without this node.

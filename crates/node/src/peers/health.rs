@@ -54,6 +54,10 @@ pub(super) struct Health {
     pub(super) damaged: ShardSet,
     /// How long its disk takes for a batch of changes, if it has said so.
     log_delay: Option<Duration>,
+    /// Whether its disk is nearly full.
+    disk_is_full: bool,
+    /// Whether it reaches this process, if it was asked.
+    reaches_own: Option<bool>,
 }
 
 /// A sign of life.
@@ -68,6 +72,8 @@ pub(super) struct Sign {
     pub(super) unheard_stores: BTreeSet<StoreId>,
     pub(super) damaged: ShardSet,
     pub(super) log_delay: Option<Duration>,
+    pub(super) disk_is_full: bool,
+    pub(super) reaches_own: Option<bool>,
 }
 
 impl Health {
@@ -83,6 +89,8 @@ impl Health {
             unheard_by_it: BTreeSet::new(),
             damaged: ShardSet::EMPTY,
             log_delay: None,
+            disk_is_full: false,
+            reaches_own: None,
         }
     }
 
@@ -107,6 +115,8 @@ impl Health {
         self.unheard_by_it = sign.unheard_stores;
         self.damaged = sign.damaged;
         self.log_delay = sign.log_delay;
+        self.disk_is_full = sign.disk_is_full;
+        self.reaches_own = sign.reaches_own;
         for (shard, epoch) in sign.reports.into_iter().flatten() {
             let report = self.reports.entry(shard).or_insert(Epoch::NONE);
             *report = epoch.max(*report);
@@ -199,6 +209,27 @@ impl Others {
         let live = self.by_store.iter();
         let live = live.filter(|(_, health)| health.is_live(now));
         live.map(|(store, _)| *store).collect()
+    }
+
+    /// The stores that have answered lately that they reach this process.
+    pub(super) fn reaching(&self, now: Instant) -> BTreeSet<StoreId> {
+        let mut stores = self.live(now);
+        stores.retain(|store| self.by_store[store].reaches_own == Some(true));
+        stores
+    }
+
+    /// Whether any store that has answered lately reaches this process, if any has said whether it does.
+    pub(super) fn reach(&self, now: Instant) -> Option<bool> {
+        let live = self.live(now).into_iter();
+        live.filter_map(|store| self.by_store[&store].reaches_own)
+            .max()
+    }
+
+    /// The stores that have said that their disks are nearly full.
+    pub(super) fn full(&self) -> BTreeSet<StoreId> {
+        let full = self.by_store.iter();
+        let full = full.filter(|(_, health)| health.disk_is_full);
+        full.map(|(store, _)| *store).collect()
     }
 
     /// How long the disks of the stores that have answered lately take for a batch of changes, as far as they have said so.

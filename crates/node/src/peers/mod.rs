@@ -32,6 +32,7 @@ pub use pings::{ask_for_epochs, heard_of};
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use parking_lot::Mutex;
@@ -78,6 +79,8 @@ pub(crate) struct Peers {
     ready: watch::Sender<bool>,
     /// The copies since whose end the corpora were compared with the metadata.
     agreed: watch::Sender<Copies>,
+    /// Whether this store would come to a shard if stores in sync reached it.
+    is_coming: AtomicBool,
     /// The latest records of which other stores told.
     told: watch::Sender<ShardRecords>,
 }
@@ -92,6 +95,7 @@ impl Peers {
             others,
             ready: watch::Sender::new(false),
             agreed: watch::Sender::default(),
+            is_coming: AtomicBool::new(false),
             told: watch::Sender::default(),
         }
     }
@@ -174,6 +178,14 @@ impl Peers {
             .map_or(0, |health| health.synced)
     }
 
+    fn set_coming(&self, is_coming: bool) {
+        self.is_coming.store(is_coming, Ordering::Relaxed);
+    }
+
+    fn is_coming(&self) -> bool {
+        self.is_coming.load(Ordering::Relaxed)
+    }
+
     fn note(&self, store: StoreId, sign: Sign) {
         if let Some(health) = self.others.lock().by_store.get_mut(&store) {
             health.note(Instant::now(), sign);
@@ -214,7 +226,9 @@ fn other_replicas(
     let mut other_replicas = BTreeMap::new();
     let records = layout.records().into_iter().flatten();
     let is_shared = |(shard, record): &(&ShardId, &Arc<ShardRecord>)| {
-        known.contains(**shard) || is_short(record) || names(record, own)
+        // Its learners may be dead.
+        let is_short = record.in_sync.len() < usize::from(record.want);
+        known.contains(**shard) || is_short || record.names(own)
     };
     for (_, record) in records.filter(is_shared) {
         // A forced record waits for the reports of those that it leaves out.
@@ -236,14 +250,5 @@ fn other_replicas(
 /// Whether two stores share a shard: then each asks the other for signs of life.
 fn share(layout: &ClusterLayout, one: StoreId, other: StoreId) -> bool {
     let mut records = layout.records().into_iter().flatten();
-    records.any(|(_, record)| names(record, one) && names(record, other))
-}
-
-/// Whether a shard has fewer replicas than are wished for.
-fn is_short(record: &ShardRecord) -> bool {
-    record.write_set().count() < usize::from(record.want)
-}
-
-fn names(record: &ShardRecord, store: StoreId) -> bool {
-    record.write_set().any(|named| named == store)
+    records.any(|(_, record)| record.names(one) && record.names(other))
 }

@@ -25,9 +25,9 @@ use tonic::transport::Channel;
 use tonic::{Response, Status};
 use tracing::debug;
 
+use super::Peers;
 use super::health::{INTERVAL, Others};
 use super::pings::{ANSWER_TIMEOUT, channel_to};
-use super::{Peers, names};
 use crate::engine::Engine;
 
 /// The metadata has this time to tell of a record that another store has.
@@ -149,7 +149,7 @@ impl Behind {
 
 /// Whether a store that has no record of a shard installs this one.
 fn concerns(record: &ShardRecord, store: StoreId) -> bool {
-    names(record, store) || record.previous.contains(&store)
+    record.names(store) || record.previous.contains(&store)
 }
 
 /// Asks a store for its records of some shards.

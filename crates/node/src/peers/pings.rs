@@ -18,7 +18,7 @@ use tonic::transport::{Channel, Endpoint};
 use tonic::{Response, Status};
 
 use super::health::{INTERVAL, Sign};
-use super::{Peers, names, other_replicas};
+use super::{Peers, other_replicas};
 use crate::engine::Engine;
 
 /// An answer that takes longer is given up, and the connection with it.
@@ -107,13 +107,25 @@ pub(super) fn channel_to(address: &str) -> Option<Channel> {
 
 /// Asks once. Returns whether it got an answer.
 async fn ask(channel: Channel, store: StoreId, peers: &Peers) -> bool {
+    let is_coming = peers.is_coming();
+    let reach_store = is_coming.then(|| peers.own.0.to_vec());
     let request = pb::PingRequest {
         known_installations: peers.installations(store),
+        reach_store: reach_store.unwrap_or_default(),
         ..pb::PingRequest::default()
     };
     let mut client = ShardServiceClient::new(channel);
     match timeout(ANSWER_TIMEOUT, client.ping(request)).await {
-        Ok(answer) => take(answer.map(Response::into_inner), store, peers),
+        Ok(answer) => {
+            let mut answer = answer.map(Response::into_inner);
+            // A node of an earlier version did not try.
+            if let Ok(answer) = &mut answer
+                && is_coming
+            {
+                answer.reached.get_or_insert(true);
+            }
+            take(answer, store, peers)
+        }
         Err(_elapsed) => false,
     }
 }
@@ -156,13 +168,13 @@ pub async fn ask_for_epochs(
 /// it. 0 if none of them answers, or knows.
 pub async fn heard_of(layout: &ClusterLayout, store: StoreId) -> u64 {
     let named = layout.records().into_iter().flatten();
-    let named = named.filter(|(_, record)| names(record, store));
+    let named = named.filter(|(_, record)| record.names(store));
     let shards = named.map(|(shard, _)| *shard).collect();
     let other_replicas = other_replicas(layout, store, shards);
     let asked = other_replicas.iter().map(async |(&other, node)| {
         let request = pb::PingRequest {
-            known_installations: 0,
             about_store: store.0.to_vec(),
+            ..pb::PingRequest::default()
         };
         let mut client = ShardServiceClient::new(Link::to(&node.address)?.channel);
         let answer = timeout(ANSWER_TIMEOUT, client.ping(request))
@@ -196,6 +208,8 @@ fn sign_of(answer: &pb::PingResponse, store: StoreId) -> Result<Sign, Status> {
         silent_stores: stores(&answer.silent_stores),
         unheard_stores: stores(&answer.unheard_stores),
         damaged: damaged.map(ShardId).collect(),
+        disk_is_full: answer.disk_is_full,
+        reaches_own: answer.reached,
         log_delay: (answer.log_delay_millis > 0)
             .then(|| Duration::from_millis(answer.log_delay_millis.into())),
     })

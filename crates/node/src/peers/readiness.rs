@@ -14,8 +14,8 @@ use tokio::sync::watch;
 use tokio::time::{MissedTickBehavior, interval};
 use tracing::info;
 
+use super::Peers;
 use super::health::INTERVAL;
-use super::{Peers, is_short, names};
 use crate::engine::Engine;
 
 /// Tells whether the node is ready, as long as it is polled.
@@ -73,10 +73,10 @@ fn meant(
     takes_all: &mut bool,
 ) -> ShardSet {
     let records = || records.into_iter().flatten();
-    *takes_all &= records().any(|(_, record)| is_short(record));
+    *takes_all &= records().any(|(_, record)| record.is_short());
     let meant = records().filter(|(shard, record)| {
         let comes = *takes_all || roles.contains_key(shard);
-        names(record, own) || comes && is_short(record)
+        record.names(own) || comes && record.is_short()
     });
     meant.map(|(shard, _)| *shard).collect()
 }

@@ -4,23 +4,13 @@ use std::collections::BTreeMap;
 
 use parking_lot::Mutex;
 use simshard_cluster::ClusterLayout;
-use simshard_topology::replication::{ShardRecords, Step, StoreId};
+use simshard_topology::replication::{Cause, ShardRecords, Step, StoreId};
 use simshard_topology::{ShardId, ShardSet};
 use tracing::{info, warn};
 
 /// The step that was last chosen for each shard, and why the node leaves the shard, if it does by that.
 #[derive(Debug, Default)]
 pub(super) struct Chosen(Mutex<BTreeMap<ShardId, (Step, Option<Cause>)>>);
-
-/// Why a node leaves shards by itself.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Cause {
-    DiskHangs,
-    NoRoom,
-    Damage,
-    SlowDisk,
-    NoSource,
-}
 
 /// What the log says of a step, and the store that leaves, if one does.
 type Line = (&'static str, Option<StoreId>);
@@ -87,7 +77,9 @@ const fn line_of(step: Step) -> Line {
 const fn said_of(cause: Cause) -> &'static str {
     match cause {
         Cause::DiskHangs => "the disk of this node does not answer: shards go on without it",
-        Cause::NoRoom => "this node has no room for changes: it stops copying shards",
+        Cause::NoRoom => {
+            "the disk of this node is nearly full: shards go on without it until there is room"
+        }
         Cause::Damage => {
             "files of this node are damaged: shards go on without it, and it copies them anew"
         }

@@ -55,7 +55,7 @@ use simshard_topology::replication::StoreId;
 use simshard_topology::{CorpusUid, ShardId, ShardSet};
 
 use crate::directory::{Directory, StoredFile};
-use crate::disk_space::DiskSpace;
+use crate::disk_space::{DiskSpace, Room};
 use crate::element::Operation;
 use crate::error::{ReadError, WriteError};
 use crate::log::{LogOptions, Tail};
@@ -281,13 +281,22 @@ impl Store {
     }
 
     /// The shortage for which operations that take space are refused now, if they are.
-    #[must_use]
-    pub fn shortage(&self) -> Option<Shortage> {
+    pub(crate) fn shortage(&self) -> Option<Shortage> {
         let disk = self.disk.as_ref()?;
-        if disk.space.is_enough() {
-            self.maintenance.stuck()
-        } else {
+        if disk.space.room() == Room::None {
             Some(Shortage::Space)
+        } else {
+            self.maintenance.stuck()
+        }
+    }
+
+    /// How much room there is for more: none where operations that take space are refused for any shortage.
+    #[must_use]
+    pub fn room(&self) -> Room {
+        match &self.disk {
+            Some(_) if self.shortage().is_some() => Room::None,
+            Some(disk) => disk.space.room(),
+            None => Room::Ample,
         }
     }
 

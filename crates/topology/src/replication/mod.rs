@@ -9,14 +9,15 @@
 //!   a linearizable read of the metadata.
 //! - A store that comes back is a learner first: it takes writes, copies the shard, and is promoted then.
 //!
-//! Everything here only decides. The storage folds its log with `replica`, the metadata and the nodes take steps with
-//! `step` and `force`, and the router counts proofs by `read_quorum`. The search of all states and the simulation call all
+//! Everything here only decides. The storage folds its log with `replica`, nodes choose steps by `next_step`, the metadata
+//! and the nodes take them with `step` and `force`, and the router counts proofs by `read_quorum`. The search of all states and the simulation call all
 //! of it.
 //!
 //! | module | job |
 //! |---|---|
 //! | `record` | the record of a shard, and its quorums |
 //! | `step` | what a record may become |
+//! | `next_step` | what a store makes of a record |
 //! | `heat` | which stores in sync hold tables |
 //! | `force` | what an operator alone may decide |
 //! | `replica` | what a store holds of a shard, by the records of its log |
@@ -45,6 +46,7 @@ mod copy;
 mod force;
 mod heat;
 mod incarnation;
+mod next_step;
 mod read;
 mod record;
 mod replica;
@@ -59,6 +61,7 @@ pub use heat::Searched;
 pub use incarnation::{
     HeldIncarnations, Incarnation, PublishedStore, StaleStore, StartStep, next_start_step, renewed,
 };
+pub use next_step::{Cause, Members};
 pub use read::Read;
 pub use record::{
     Epoch, InSync, Learner, ShardEpochs, ShardRecord, ShardRecords, StoreId, read_quorum,

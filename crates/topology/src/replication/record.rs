@@ -3,7 +3,7 @@
 //! # Invariants
 //! - RE1: any read quorum and any seal quorum of the same stores have a store in common.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 
@@ -161,6 +161,23 @@ impl ShardRecord {
     pub fn write_set(&self) -> impl Iterator<Item = StoreId> {
         let in_sync = self.in_sync.iter().map(|entry| entry.store);
         in_sync.chain(self.learners.iter().map(|entry| entry.store))
+    }
+
+    /// Whether a store holds the shard, in sync or as a learner.
+    pub fn names(&self, store: StoreId) -> bool {
+        self.write_set().any(|named| named == store)
+    }
+
+    /// Whether the shard has fewer replicas than are wished for.
+    pub fn is_short(&self) -> bool {
+        self.is_short_without(&BTreeSet::new())
+    }
+
+    /// The same if learners that are dead do not count.
+    pub fn is_short_without(&self, dead: &BTreeSet<StoreId>) -> bool {
+        let learners = self.learners.iter();
+        let learners = learners.filter(|learner| !dead.contains(&learner.store));
+        self.in_sync.len() + learners.count() < usize::from(self.want)
     }
 
     /// Whether enough of the stores in sync before it have synced this record, so that no read is proven by the record

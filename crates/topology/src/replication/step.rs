@@ -96,7 +96,7 @@ impl ShardRecord {
     }
 
     fn add_learner(&mut self, store: StoreId) -> Result<(), StepError> {
-        if self.write_set().any(|named| named == store) {
+        if self.names(store) {
             return Err(StepError::OtherRole(store));
         }
         let added = self.epoch;

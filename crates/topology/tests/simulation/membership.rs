@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use simshard_topology::ShardId;
-use simshard_topology::replication::{InSync, Role, Searched, ShardRecord, Step, StoreId};
+use simshard_topology::replication::{InSync, Members, Role, Searched, ShardRecord, Step, StoreId};
 
 use crate::faults::Fault;
 use crate::message::{Message, Place};
@@ -20,120 +20,95 @@ pub(crate) const LIVE: Time = SECOND;
 /// How long a shard lacks a replica before any node takes it.
 const REPLACE: Time = 2 * SECOND;
 
-/// What a node decides by.
-struct Members<'a> {
-    own: StoreId,
-    now: Time,
+/// A node that takes a step: what it knows, and what it forgets.
+struct Stepping<'a> {
+    members: Members,
     running: &'a Running,
     fault: Option<Fault>,
 }
 
-impl Members<'_> {
-    fn step(&self, shard: ShardId, record: &ShardRecord) -> Option<Step> {
-        if record.write_set().any(|store| store == self.own) {
-            let leaving = self.leaving(record);
-            leaving
-                .or_else(|| self.promotion(shard, record))
-                .or_else(|| record.heating(self.own, |store| self.searched(store)))
-        } else {
-            self.coming(shard, record)
+impl<'a> Stepping<'a> {
+    fn new(own: StoreId, now: Time, running: &'a Running, fault: Option<Fault>) -> Self {
+        let mut members = Members::alone(own);
+        for record in running.known.values() {
+            let named = record.write_set().chain(record.previous.iter().copied());
+            for store in named.filter(|store| *store != own) {
+                let silence = running.silence(store, now);
+                if silence > DEAD {
+                    members.dead.insert(store);
+                    members.silent.insert(store);
+                } else if silence < LIVE && running.peers.contains_key(&store) {
+                    members.live.insert(store);
+                    members.reaching.insert(store);
+                }
+            }
         }
-    }
-
-    fn leaving(&self, record: &ShardRecord) -> Option<Step> {
-        let mut learners = record.learners.iter().map(|learner| learner.store);
-        if let Some(store) = learners.find(|store| self.is_dead(*store)) {
-            return Some(Step::DropLearner(store));
+        for &shard in running.shards.keys() {
+            let Some(role) = running.role(shard) else {
+                continue;
+            };
+            members.roles.insert(shard, role);
+            let early = fault == Some(Fault::PromotedWithoutCopy);
+            match role {
+                Role::Copying { added } if early => {
+                    members.roles.insert(shard, Role::Copied { added });
+                    members.copied.insert(shard, added);
+                }
+                Role::Copied { added } => {
+                    members.copied.insert(shard, added);
+                }
+                Role::None | Role::Copying { .. } | Role::InSync => {}
+            }
         }
-        // An eviction that would be refused must not stand in the way of a promotion.
-        if !record.may_evict() || !self.has_live(record) {
-            return None;
+        let long = running.short_since.iter();
+        let long = long.filter(|(_, since)| now - **since > REPLACE);
+        members.long_short = long.map(|(shard, _)| *shard).collect();
+        Self {
+            members,
+            running,
+            fault,
         }
-        let mut in_sync = record.in_sync.iter().map(|entry| entry.store);
-        in_sync.find(|store| self.is_dead(*store)).map(Step::Evict)
-    }
-
-    fn promotion(&self, shard: ShardId, record: &ShardRecord) -> Option<Step> {
-        let added = record.learner(self.own)?.added;
-        let early = self.fault == Some(Fault::PromotedWithoutCopy);
-        let role = self.running.role(shard);
-        let is_ready = match role {
-            Some(Role::Copied { added: by }) => by == added,
-            Some(Role::Copying { .. }) => early,
-            Some(Role::None | Role::InSync) | None => false,
-        };
-        is_ready.then_some(Step::Promote {
-            store: self.own,
-            copied: added,
-        })
-    }
-
-    fn searched(&self, store: StoreId) -> Searched {
-        if store == self.own || self.is_live(store) {
-            Searched::Well
-        } else if self.is_dead(store) {
-            Searched::Lost
-        } else {
-            Searched::Unsure
-        }
-    }
-
-    fn coming(&self, shard: ShardId, record: &ShardRecord) -> Option<Step> {
-        let is_former = self.running.role(shard) == Some(Role::None);
-        let since = self.running.short_since.get(&shard);
-        let is_long = since.is_some_and(|since| self.now - since > REPLACE);
-        let may_come = (is_former || is_long) && is_short(record) && self.has_live(record);
-        may_come.then_some(Step::AddLearner(self.own))
-    }
-
-    fn has_live(&self, record: &ShardRecord) -> bool {
-        let mut in_sync = record.in_sync.iter();
-        in_sync.any(|entry| entry.store == self.own || self.is_live(entry.store))
-    }
-
-    fn is_live(&self, store: StoreId) -> bool {
-        let peer = self.running.peers.get(&store);
-        peer.is_some_and(|peer| self.now - peer.answered < LIVE)
-    }
-
-    fn is_dead(&self, store: StoreId) -> bool {
-        store != self.own && self.silence(store) > DEAD
-    }
-
-    fn silence(&self, store: StoreId) -> Time {
-        let peer = self.running.peers.get(&store);
-        self.now - peer.map_or(self.running.begun, |peer| peer.answered)
     }
 
     /// The record after its next step, if there is one.
     fn next(&self, shard: ShardId, record: &ShardRecord, nonce: u64) -> Option<ShardRecord> {
-        let step = self.step(shard, record)?;
-        let synced = |store| match self.fault {
+        let Self {
+            members,
+            running,
+            fault,
+        } = self;
+        let step = members.step(shard, record)?;
+        let synced = |store| match fault {
             Some(Fault::NoSeal) => record.epoch,
-            _ => self.running.report(self.own, shard, store),
+            _ => running.report(members.own, shard, store),
         };
-        let is_lost = |store| self.searched(store) == Searched::Lost;
+        let is_lost = |store| members.searched(shard, store) == Searched::Lost;
         let mut next = record.after(step, nonce, synced, is_lost).ok()?;
-        if self.fault == Some(Fault::TwoEvictedAtOnce) && matches!(step, Step::Evict(_)) {
+        if *fault == Some(Fault::TwoEvictedAtOnce) && matches!(step, Step::Evict(_)) {
             let last = next.in_sync[next.in_sync.len() - 1].store;
-            let stays = |entry: &InSync| entry.store == last || !self.is_dead(entry.store);
+            let stays =
+                |entry: &InSync| entry.store == last || !members.dead.contains(&entry.store);
             next.in_sync.retain(stays);
         }
         Some(next)
     }
 }
 
-/// Whether a shard has fewer replicas than are wished for.
-fn is_short(record: &ShardRecord) -> bool {
-    record.write_set().count() < usize::from(record.want)
+impl Running {
+    /// How long a store has said nothing.
+    fn silence(&self, store: StoreId, now: Time) -> Time {
+        let peer = self.peers.get(&store);
+        now - peer.map_or(self.begun, |peer| peer.answered)
+    }
 }
 
 impl World {
     pub(crate) fn has_steps(&mut self, node: usize) -> bool {
         let now = self.now;
-        let (_, running) = self.parts(node);
+        let (disk, running) = self.parts(node);
+        let Members { dead, .. } = Stepping::new(disk.store, now, running, None).members;
         for (&shard, record) in &running.known {
-            if is_short(record) {
+            if record.is_short_without(&dead) {
                 running.short_since.entry(shard).or_insert(now);
             } else {
                 running.short_since.remove(&shard);
@@ -167,14 +142,9 @@ impl World {
     ) -> std::iter::Peekable<std::vec::IntoIter<(ShardId, Arc<ShardRecord>, ShardRecord)>> {
         let (now, fault) = (self.now, self.fault);
         let (disk, running) = self.parts(node);
-        let members = Members {
-            own: disk.store,
-            now,
-            running,
-            fault,
-        };
+        let stepping = Stepping::new(disk.store, now, running, fault);
         let next = |(&shard, record): (&ShardId, &Arc<ShardRecord>)| {
-            let next = members.next(shard, record, nonce)?;
+            let next = stepping.next(shard, record, nonce)?;
             Some((shard, Arc::clone(record), next))
         };
         let next: Vec<_> = running.known.iter().filter_map(next).collect();

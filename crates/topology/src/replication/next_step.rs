@@ -1,0 +1,321 @@
+//! The next step of the record of a shard, as a store that holds it, or may come to hold it, chooses it: it takes dead
+//! stores out, and itself back in. It comes as a learner first, and gets in sync once it has copied all. Pure.
+//!
+//! # Invariants
+//! - PE3: a dead store leaves only if as many stores in sync as the record needs have answered lately, or all that it has.
+//!   So a process that is cut off from all others takes none out where two must be in sync. The own store counts only if
+//!   its disk is not late: else it may never write down that the other has left. An eviction that would be refused stands
+//!   in the way of no other step.
+//! - PE4: the own store comes only to a shard that has too few replicas and a live store in sync that reaches it. To one
+//!   that it never held, it comes only after a while. A dead learner whose place it takes leaves.
+//! - PE6: a store that can write nothing, as it has no room or its disk hangs, is no learner: it neither comes nor stays
+//!   one.
+//! - PE7: a store whose disk hangs leaves the shards that have another live store in sync.
+//! - PE9: a store leaves a shard of which a file is damaged, if another live store in sync has told of no damage to it. It
+//!   comes back with a copy.
+//! - PE13: a store whose disk is slow leaves a shard if most others in sync are much faster. They must have answered lately,
+//!   and be enough. It leaves only if no store has left the shard lately, and then stays away for a while.
+//! - PE15: a store whose disk is nearly full leaves a shard as one with a slow disk does, if most others have room. It
+//!   comes back where it has more room than it left with.
+//! - PE10: where each hot store is dead or damaged and none may leave, a live store in sync gets hot.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::heat::Searched;
+use super::record::{Epoch, ShardRecord, StoreId};
+use super::replica::Role;
+use super::step::Step;
+use crate::{ShardId, ShardSet};
+
+#[cfg(test)]
+mod tests;
+
+/// Why a store leaves a shard by itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cause {
+    /// The disk does not answer.
+    DiskHangs,
+    /// The disk is much slower than those of others.
+    SlowDisk,
+    /// The disk is nearly full.
+    NoRoom,
+    /// A file of the shard is damaged.
+    Damage,
+    /// No store in sync answers, so that nothing can be copied.
+    NoSource,
+}
+
+/// What a store knows of itself and of the others when it chooses the next step.
+#[derive(Clone, Debug)]
+pub struct Members {
+    /// The store itself.
+    pub own: StoreId,
+    /// The others that have answered lately.
+    pub live: BTreeSet<StoreId>,
+    /// Those that are dead.
+    pub dead: BTreeSet<StoreId>,
+    /// Those that do not answer; they may be dead.
+    pub silent: BTreeSet<StoreId>,
+    /// Those that have said lately that they reach the own store.
+    pub reaching: BTreeSet<StoreId>,
+    /// What the own store does for each shard.
+    pub roles: BTreeMap<ShardId, Role>,
+    /// Whether the own disk has room for copies of shards.
+    pub has_room_for_copies: bool,
+    /// The stores whose disks are nearly full, the own one too.
+    pub full: BTreeSet<StoreId>,
+    /// Whether the own store waits for a disk that does not answer.
+    pub disk_hangs: bool,
+    /// Whether it has waited for its disk for a while, so that the disk may hang.
+    pub disk_is_late: bool,
+    /// The stores whose disks have been much faster than the own one for some time.
+    pub much_faster: BTreeSet<StoreId>,
+    /// Whether the own store stays away, as it left for its disk.
+    pub rests: bool,
+    /// The shards that a store has left lately.
+    pub lately_left: ShardSet,
+    /// The shards of which each store, the own one too, has found a file damaged.
+    pub damaged: BTreeMap<StoreId, ShardSet>,
+    /// The copies of the own store that count by now: for which addition, by shard.
+    pub copied: BTreeMap<ShardId, Epoch>,
+    /// The shards of the own store whose tables are being made.
+    pub unbuilt: ShardSet,
+    /// The shards that have been short of replicas for long.
+    pub long_short: ShardSet,
+}
+
+impl Members {
+    /// A store with nothing wrong, which holds nothing and knows no other.
+    pub const fn alone(own: StoreId) -> Self {
+        Self {
+            own,
+            live: BTreeSet::new(),
+            dead: BTreeSet::new(),
+            silent: BTreeSet::new(),
+            reaching: BTreeSet::new(),
+            roles: BTreeMap::new(),
+            has_room_for_copies: true,
+            full: BTreeSet::new(),
+            disk_hangs: false,
+            disk_is_late: false,
+            much_faster: BTreeSet::new(),
+            rests: false,
+            lately_left: ShardSet::EMPTY,
+            damaged: BTreeMap::new(),
+            copied: BTreeMap::new(),
+            unbuilt: ShardSet::EMPTY,
+            long_short: ShardSet::EMPTY,
+        }
+    }
+
+    /// The next step of a shard, if there is one.
+    pub fn step(&self, shard: ShardId, record: &ShardRecord) -> Option<Step> {
+        self.step_and_cause(shard, record).map(|(step, _)| step)
+    }
+
+    /// The next step of a shard, and why the own store leaves, if it does by that.
+    pub fn step_and_cause(
+        &self,
+        shard: ShardId,
+        record: &ShardRecord,
+    ) -> Option<(Step, Option<Cause>)> {
+        if !record.names(self.own) {
+            return Some((self.coming(shard, record)?, None));
+        }
+        if let Some((step, cause)) = self.own_leaving(shard, record) {
+            return Some((step, Some(cause)));
+        }
+        let step = self
+            .dead_leaving(record)
+            .or_else(|| self.promotion(shard, record))
+            .or_else(|| record.heating(self.own, |store| self.searched(shard, store)))?;
+        Some((step, None))
+    }
+
+    /// The step by which this store leaves, and why.
+    fn own_leaving(&self, shard: ShardId, record: &ShardRecord) -> Option<(Step, Cause)> {
+        let first = |causes: &[(bool, Cause)]| {
+            let mut causes = causes.iter().filter(|(holds, _)| *holds);
+            causes.next().map(|(_, cause)| *cause)
+        };
+        if let Some(learner) = record.learner(self.own) {
+            let cause = first(&self.against_learning(shard, record, learner.added))?;
+            return Some((Step::DropLearner(self.own), cause));
+        }
+        let cause = first(&self.against_staying(shard, record)).filter(|_| record.may_evict())?;
+        Some((Step::Evict(self.own), cause))
+    }
+
+    /// What may speak against this store as a learner, and whether it does. One that can write nothing would fail each
+    /// change (PE6). With a slow disk it would hold up each one (PE13). A copy that is damaged is of no use (PE9).
+    fn against_learning(
+        &self,
+        shard: ShardId,
+        record: &ShardRecord,
+        added: Epoch,
+    ) -> [(bool, Cause); 5] {
+        // Until the shard begins anew, the damage may be in its old files.
+        let anew = [Role::Copying { added }, Role::Copied { added }];
+        let role = self.roles.get(&shard);
+        let has_begun = role.is_some_and(|role| anew.contains(role));
+        // Without a report of a store in sync it cannot begin, and refuses each change meanwhile.
+        let mut in_sync = record.in_sync.iter();
+        let is_stuck = !has_begun && in_sync.all(|entry| self.silent.contains(&entry.store));
+        let is_damaged = has_begun && self.is_damaged(self.own, shard);
+        [
+            (self.disk_hangs, Cause::DiskHangs),
+            (self.is_full(self.own), Cause::NoRoom),
+            (self.is_slow(record), Cause::SlowDisk),
+            (is_damaged, Cause::Damage),
+            (is_stuck, Cause::NoSource),
+        ]
+    }
+
+    /// What may speak against this store as one in sync, and whether it does. With a disk that hangs or is slow it would
+    /// hold up each change (PE7, PE13), and with a full one refuse each insert (PE15). If a file of the shard is damaged, it
+    /// fails those that read it (PE9).
+    fn against_staying(&self, shard: ShardId, record: &ShardRecord) -> [(bool, Cause); 4] {
+        let live = record.in_sync.iter().map(|entry| entry.store);
+        let mut live = live.filter(|store| self.live.contains(store)).peekable();
+        let has_live = live.peek().is_some();
+        let has_whole = live.any(|store| !self.is_damaged(store, shard));
+        let is_damaged =
+            self.is_damaged(self.own, shard) && self.roles.get(&shard) == Some(&Role::InSync);
+        let is_needed = self.is_needed(shard, record);
+        let is_fullest =
+            self.is_full(self.own) && self.most_others(record, |store| !self.is_full(store));
+        [
+            (self.disk_hangs && has_live, Cause::DiskHangs),
+            (self.is_slow(record) && !is_needed, Cause::SlowDisk),
+            (is_fullest && !is_needed, Cause::NoRoom),
+            (is_damaged && has_whole, Cause::Damage),
+        ]
+    }
+
+    /// Whether the disk of the own store is slow beside those of most others in sync.
+    fn is_slow(&self, record: &ShardRecord) -> bool {
+        self.most_others(record, |store| self.much_faster.contains(&store))
+    }
+
+    /// Whether something holds of most other stores in sync. Those must live, and be as many as an eviction leaves at
+    /// least, or all.
+    fn most_others(&self, record: &ShardRecord, holds: impl Fn(StoreId) -> bool) -> bool {
+        let others = record.in_sync.iter().map(|entry| entry.store);
+        let others: Vec<StoreId> = others.filter(|store| *store != self.own).collect();
+        let holds = |store: &&StoreId| self.live.contains(store) && holds(**store);
+        let holding = others.iter().filter(holds).count();
+        holding > others.len() / 2 && holding >= record.least_in_sync().min(others.len())
+    }
+
+    /// Whether a shard is better off with a slow or full store than without: only one would be left, another one has left lately,
+    /// or no other answers searches.
+    fn is_needed(&self, shard: ShardId, record: &ShardRecord) -> bool {
+        let mut others = record.in_sync.iter().map(|entry| entry.store);
+        let searches = |store| {
+            let is_hot = store != self.own && record.is_hot(store);
+            is_hot && self.searched(shard, store) == Searched::Well
+        };
+        let is_last_hot = record.is_hot(self.own) && !others.any(searches);
+        record.in_sync.len() <= 2 || self.lately_left.contains(shard) || is_last_hot
+    }
+
+    /// Whether the disk of a store is nearly full.
+    fn is_full(&self, store: StoreId) -> bool {
+        self.full.contains(&store)
+    }
+
+    /// Whether a store has found a file of a shard damaged.
+    fn is_damaged(&self, store: StoreId, shard: ShardId) -> bool {
+        let of_store = self.damaged.get(&store);
+        of_store.is_some_and(|shards| shards.contains(shard))
+    }
+
+    /// The step by which a dead store leaves.
+    fn dead_leaving(&self, record: &ShardRecord) -> Option<Step> {
+        let least = record.least_in_sync().min(record.in_sync.len());
+        if self.live_in_sync(record) < least {
+            return None;
+        }
+        if let Some(learner) = self.dead_learner(record) {
+            return Some(Step::DropLearner(learner));
+        }
+        let mut in_sync = record.in_sync.iter();
+        let dead = in_sync.find(|entry| self.dead.contains(&entry.store));
+        let dead = dead.filter(|_| record.may_evict());
+        dead.map(|entry| Step::Evict(entry.store))
+    }
+
+    fn dead_learner(&self, record: &ShardRecord) -> Option<StoreId> {
+        let mut learners = record.learners.iter().map(|learner| learner.store);
+        learners.find(|store| self.dead.contains(store))
+    }
+
+    /// The step by which this node gets in sync.
+    fn promotion(&self, shard: ShardId, record: &ShardRecord) -> Option<Step> {
+        let added = record.learner(self.own)?.added;
+        let has_copied = self.roles.get(&shard) == Some(&Role::Copied { added });
+        let counts = self.copied.get(&shard) == Some(&added);
+        let is_built = !self.unbuilt.contains(shard);
+        (has_copied && counts && is_built).then_some(Step::Promote {
+            store: self.own,
+            copied: added,
+        })
+    }
+
+    /// Whether a store answers searches of a shard, if it is hot.
+    pub fn searched(&self, shard: ShardId, store: StoreId) -> Searched {
+        if self.dead.contains(&store) || self.is_damaged(store, shard) {
+            return Searched::Lost;
+        }
+        let is_well = if store == self.own {
+            !self.disk_hangs && !self.unbuilt.contains(shard)
+        } else {
+            self.live.contains(&store)
+        };
+        if is_well {
+            Searched::Well
+        } else {
+            Searched::Unsure
+        }
+    }
+
+    /// The step by which this node comes back to a shard that it held, or takes one that is short of replicas (PE4). A dead
+    /// learner leaves before: one store in sync that is left alone cannot tell whether the learner is dead, or itself cut
+    /// off.
+    fn coming(&self, shard: ShardId, record: &ShardRecord) -> Option<Step> {
+        if !self.is_wanted(shard, record) || !self.is_reached(record) {
+            return None;
+        }
+        if record.is_short() {
+            return Some(Step::AddLearner(self.own));
+        }
+        self.dead_learner(record).map(Step::DropLearner)
+    }
+
+    /// Whether the own store would come to a shard if stores in sync reached it.
+    pub fn is_wanted(&self, shard: ShardId, record: &ShardRecord) -> bool {
+        let is_former = self.roles.get(&shard) == Some(&Role::None);
+        let is_meant = is_former || self.long_short.contains(shard);
+        // Where a dead store cannot leave without this one, it comes at once.
+        let is_urgent = self.live_in_sync(record) < record.least_in_sync();
+        let can_write = self.has_room_for_copies && !self.disk_hangs;
+        let can_come = can_write && (!self.rests || is_urgent);
+        !record.names(self.own) && record.is_short_without(&self.dead) && is_meant && can_come
+    }
+
+    /// Whether a store in sync that lives reaches the own one. Else it would be taken for dead, and changes that wait for
+    /// it would fail until then.
+    fn is_reached(&self, record: &ShardRecord) -> bool {
+        let mut in_sync = record.in_sync.iter().map(|entry| entry.store);
+        in_sync.any(|store| self.live.contains(&store) && self.reaching.contains(&store))
+    }
+
+    /// How many stores in sync have answered lately. This one does if its disk has.
+    fn live_in_sync(&self, record: &ShardRecord) -> usize {
+        let in_sync = record.in_sync.iter().map(|entry| entry.store);
+        let own_lives = !self.disk_is_late;
+        in_sync
+            .filter(|store| *store == self.own && own_lives || self.live.contains(store))
+            .count()
+    }
+}
