@@ -9,24 +9,20 @@ use std::time::Duration;
 
 use futures_util::StreamExt;
 use futures_util::stream::Map;
-use simshard_cluster::ClusterLayout;
 use simshard_proto::shard::v1 as pb;
 use simshard_proto::{Violations, epochs_from, shards_into};
 use simshard_storage::Room;
 use simshard_topology::replication::StoreId;
 use simshard_topology::{CorpusUid, MapDigest, NodeId};
 use simshard_transport::Admitted;
-use tokio::sync::{mpsc, watch};
+use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
 use tokio_util::sync::CancellationToken;
 use tonic::{Request, Response, Status, Streaming};
 
 use crate::engine::Engine;
 use crate::error::NodeError;
-use crate::peers::{Peers, ask_for_epochs, columns_of, records_of};
-
-/// A store that asks whether it is reached has to answer within this time. It gives up its own question later.
-const REACH_TIMEOUT: Duration = Duration::from_millis(400);
+use crate::peers::{Peers, columns_of, records_of};
 
 /// `simshard.shard.v1.ShardService` over an engine.
 pub(crate) struct ShardGrpc {
@@ -35,8 +31,6 @@ pub(crate) struct ShardGrpc {
     pub(crate) node: NodeId,
     /// The other stores of its shards, if it has registered itself.
     pub(crate) peers: Option<Arc<Peers>>,
-    /// Where the nodes are.
-    pub(crate) followed: watch::Receiver<Arc<ClusterLayout>>,
     /// Once it is cancelled, streams of work take no more.
     pub(crate) stopping: CancellationToken,
 }
@@ -49,17 +43,6 @@ impl ShardGrpc {
         }
         let node = self.node.clone();
         Err(NodeError::OtherNode { meant, node })
-    }
-
-    /// Whether a store answers this node at the address that it registered.
-    async fn reaches(&self, store: StoreId) -> bool {
-        let layout = Arc::clone(&self.followed.borrow());
-        match layout.node_of(store) {
-            Some(node) => ask_for_epochs(&node.address, store, REACH_TIMEOUT)
-                .await
-                .is_some(),
-            None => false,
-        }
     }
 
     /// What this node knows of others. Refuses a request that means another store.
@@ -238,8 +221,8 @@ impl pb::shard_service_server::ShardService for ShardGrpc {
         }
         let about = <[u8; 16]>::try_from(&*request.about_store).ok();
         let reached = match <[u8; 16]>::try_from(&*request.reach_store) {
-            Ok(asking) => Some(self.reaches(StoreId(asking)).await),
-            Err(_absent) => None,
+            Ok(asking) => peers.reach().of(StoreId(asking), &request.reach_address),
+            Err(_absent) => pb::Reached::Unspecified,
         };
         let (epoch_numbers, epoch_generations) = epochs_from(&reports);
         Ok(Response::new(pb::PingResponse {
@@ -260,8 +243,8 @@ impl pb::shard_service_server::ShardService for ShardGrpc {
                 .map(|shard| shard.0.into())
                 .collect(),
             log_delay_millis: self.engine.log_delay().map_or(0, millis_from_one),
-            reached,
-            disk_is_full: self.engine.room() <= Room::Little,
+            reached: reached.into(),
+            lacks_room: Some(peers.room() <= Room::Little),
         }))
     }
 }

@@ -176,7 +176,6 @@ impl Node {
             engine: Arc::clone(&engine),
             node: config.node.clone(),
             peers: membership.map(Membership::peers),
-            followed: followed.clone(),
             stopping: shutdown.clone(),
         })
         .max_decoding_message_size(MAX_SHARD_REQUEST_BYTES)

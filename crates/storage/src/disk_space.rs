@@ -26,7 +26,7 @@ pub enum Room {
     Ample,
 }
 
-/// How full the disk may be, in percent, for each room; more is fine while so many bytes are free.
+/// A disk has this room below this share in percent, or while this many bytes are free.
 const LEAST: [(Room, u64, u64); 3] = [
     (Room::Ample, 85, 20 << 30),
     (Room::Enough, 90, 18 << 30),
@@ -57,7 +57,7 @@ impl DiskSpace {
             before => {
                 let room = self.directory.space().map_or(Room::Ample, room);
                 let before = before.map_or(Room::Ample, |(_, before)| before);
-                if (before == Room::None) != (room == Room::None) {
+                if before.min(Room::Enough) != room.min(Room::Enough) {
                     report(self.directory.path(), room);
                 }
                 *last = Some((Instant::now(), room));
@@ -69,11 +69,15 @@ impl DiskSpace {
 
 fn report(directory: &Path, room: Room) {
     let directory = directory.display();
-    if room == Room::None {
-        tracing::warn!(%directory, "the disk is nearly full: inserts are refused");
-    } else {
-        tracing::info!(%directory, "there is space for inserts again");
-    };
+    match room {
+        Room::None => {
+            tracing::warn!(%directory, "the disk is full but for what else needs space: inserts are refused");
+        }
+        Room::Little => {
+            tracing::warn!(%directory, "the disk is nearly full: inserts will be refused at 92 %");
+        }
+        Room::Enough | Room::Ample => tracing::info!(%directory, "the disk has space for inserts"),
+    }
 }
 
 /// The room that this leaves.

@@ -54,8 +54,8 @@ pub(super) struct Health {
     pub(super) damaged: ShardSet,
     /// How long its disk takes for a batch of changes, if it has said so.
     log_delay: Option<Duration>,
-    /// Whether its disk is nearly full.
-    disk_is_full: bool,
+    /// Whether it has little room for more, if it has said so.
+    lacks_room: Option<bool>,
     /// Whether it reaches this process, if it was asked.
     reaches_own: Option<bool>,
 }
@@ -72,7 +72,7 @@ pub(super) struct Sign {
     pub(super) unheard_stores: BTreeSet<StoreId>,
     pub(super) damaged: ShardSet,
     pub(super) log_delay: Option<Duration>,
-    pub(super) disk_is_full: bool,
+    pub(super) lacks_room: Option<bool>,
     pub(super) reaches_own: Option<bool>,
 }
 
@@ -89,7 +89,7 @@ impl Health {
             unheard_by_it: BTreeSet::new(),
             damaged: ShardSet::EMPTY,
             log_delay: None,
-            disk_is_full: false,
+            lacks_room: None,
             reaches_own: None,
         }
     }
@@ -115,7 +115,7 @@ impl Health {
         self.unheard_by_it = sign.unheard_stores;
         self.damaged = sign.damaged;
         self.log_delay = sign.log_delay;
-        self.disk_is_full = sign.disk_is_full;
+        self.lacks_room = sign.lacks_room;
         self.reaches_own = sign.reaches_own;
         for (shard, epoch) in sign.reports.into_iter().flatten() {
             let report = self.reports.entry(shard).or_insert(Epoch::NONE);
@@ -225,11 +225,11 @@ impl Others {
             .max()
     }
 
-    /// The stores that have said that their disks are nearly full.
-    pub(super) fn full(&self) -> BTreeSet<StoreId> {
-        let full = self.by_store.iter();
-        let full = full.filter(|(_, health)| health.disk_is_full);
-        full.map(|(store, _)| *store).collect()
+    /// The stores that have not said that they have room for more.
+    pub(super) fn lacking_room(&self) -> BTreeSet<StoreId> {
+        let lacking = self.by_store.iter();
+        let lacking = lacking.filter(|(_, health)| health.lacks_room != Some(false));
+        lacking.map(|(store, _)| *store).collect()
     }
 
     /// How long the disks of the stores that have answered lately take for a batch of changes, as far as they have said so.

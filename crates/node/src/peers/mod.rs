@@ -10,7 +10,9 @@
 //! | `leavings` | which shards a store has left lately |
 //! | `news` | records that the metadata does not tell this store, or another one |
 //! | `own_disk` | whether the own disk answers, and as fast as those of others |
+//! | `own_room` | how much room this store has |
 //! | `pings` | asking them for signs of life |
+//! | `reach` | whether this node reaches stores that would come |
 //! | `readiness` | whether this node holds all that it should |
 //! | `step_log` | what is said in the log of changes of records |
 //! | `steps` | taking the dead ones out of the records of shards, and this node back in |
@@ -22,7 +24,9 @@ mod learning;
 mod leavings;
 mod news;
 mod own_disk;
+mod own_room;
 mod pings;
+mod reach;
 mod readiness;
 mod step_log;
 mod steps;
@@ -32,11 +36,11 @@ pub use pings::{ask_for_epochs, heard_of};
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use parking_lot::Mutex;
 use simshard_cluster::{ClusterLayout, KeyValueStore, Node};
+use simshard_storage::Room;
 use simshard_topology::replication::{Epoch, ShardRecord, ShardRecords, StoreId};
 use simshard_topology::{ShardId, ShardSet};
 use tokio::sync::watch;
@@ -46,6 +50,7 @@ use tracing::info;
 use crate::engine::Engine;
 use crate::reconcile::Copies;
 use health::{Others, Sign};
+use reach::Reach;
 
 /// When a node takes a shard that it never held, and that lacks a replica.
 #[derive(Debug, Clone, Copy)]
@@ -79,8 +84,12 @@ pub(crate) struct Peers {
     ready: watch::Sender<bool>,
     /// The copies since whose end the corpora were compared with the metadata.
     agreed: watch::Sender<Copies>,
-    /// Whether this store would come to a shard if stores in sync reached it.
-    is_coming: AtomicBool,
+    /// The address at which stores in sync are to reach this one, while it would come to a shard.
+    coming_at: Mutex<Option<String>>,
+    /// How much room this store has.
+    room: watch::Sender<Room>,
+    /// Whether this node reaches those that would come.
+    reach: Reach,
     /// The latest records of which other stores told.
     told: watch::Sender<ShardRecords>,
 }
@@ -95,7 +104,9 @@ impl Peers {
             others,
             ready: watch::Sender::new(false),
             agreed: watch::Sender::default(),
-            is_coming: AtomicBool::new(false),
+            coming_at: Mutex::default(),
+            room: watch::Sender::new(Room::Ample),
+            reach: Reach::default(),
             told: watch::Sender::default(),
         }
     }
@@ -108,6 +119,16 @@ impl Peers {
     /// Where to tell which copies may count (AG1).
     pub(crate) const fn agreed(&self) -> &watch::Sender<Copies> {
         &self.agreed
+    }
+
+    /// How much room this store has for more.
+    pub(crate) fn room(&self) -> Room {
+        *self.room.borrow()
+    }
+
+    /// Whether this node reaches stores that ask for it.
+    pub(crate) const fn reach(&self) -> &Reach {
+        &self.reach
     }
 
     /// The latest records of which other stores told. What waits for a report is told again.
@@ -178,12 +199,17 @@ impl Peers {
             .map_or(0, |health| health.synced)
     }
 
-    fn set_coming(&self, is_coming: bool) {
-        self.is_coming.store(is_coming, Ordering::Relaxed);
+    fn set_coming_at(&self, address: Option<String>) {
+        *self.coming_at.lock() = address;
     }
 
-    fn is_coming(&self) -> bool {
-        self.is_coming.load(Ordering::Relaxed)
+    fn coming_at(&self) -> Option<String> {
+        self.coming_at.lock().clone()
+    }
+
+    /// The stores that are dead, by what is known.
+    fn dead(&self, layout: &ClusterLayout) -> BTreeSet<StoreId> {
+        dead(&self.others.lock(), layout, Instant::now())
     }
 
     fn note(&self, store: StoreId, sign: Sign) {
@@ -206,6 +232,7 @@ impl Peers {
         followed: watch::Receiver<Arc<ClusterLayout>>,
     ) {
         tokio::join!(
+            own_room::run(self, engine),
             pings::run(self, engine, followed.clone()),
             learning::run(self, engine, followed.clone()),
             readiness::run(self, engine, followed.clone()),
@@ -245,6 +272,11 @@ fn other_replicas(
         }
     }
     other_replicas
+}
+
+/// The stores that are dead, by what is known of others.
+fn dead(others: &Others, layout: &ClusterLayout, now: Instant) -> BTreeSet<StoreId> {
+    others.dead(now, |other, store| share(layout, other, store))
 }
 
 /// Whether two stores share a shard: then each asks the other for signs of life.

@@ -107,34 +107,38 @@ pub(super) fn channel_to(address: &str) -> Option<Channel> {
 
 /// Asks once. Returns whether it got an answer.
 async fn ask(channel: Channel, store: StoreId, peers: &Peers) -> bool {
-    let is_coming = peers.is_coming();
-    let reach_store = is_coming.then(|| peers.own.0.to_vec());
+    let (is_coming, reach_store, reach_address) = match peers.coming_at() {
+        Some(address) => (true, peers.own.0.to_vec(), address),
+        None => Default::default(),
+    };
     let request = pb::PingRequest {
         known_installations: peers.installations(store),
-        reach_store: reach_store.unwrap_or_default(),
+        reach_store,
+        reach_address,
         ..pb::PingRequest::default()
     };
     let mut client = ShardServiceClient::new(channel);
     match timeout(ANSWER_TIMEOUT, client.ping(request)).await {
-        Ok(answer) => {
-            let mut answer = answer.map(Response::into_inner);
-            // A node of an earlier version did not try.
-            if let Ok(answer) = &mut answer
-                && is_coming
-            {
-                answer.reached.get_or_insert(true);
-            }
-            take(answer, store, peers)
-        }
+        Ok(answer) => take(answer.map(Response::into_inner), store, peers, is_coming),
         Err(_elapsed) => false,
     }
 }
 
-/// Takes an answer. Returns whether it is one.
-fn take(answer: Result<pb::PingResponse, Status>, store: StoreId, peers: &Peers) -> bool {
+/// Takes an answer. Returns whether it is one. `is_coming` says whether the store was to try to reach this one.
+fn take(
+    answer: Result<pb::PingResponse, Status>,
+    store: StoreId,
+    peers: &Peers,
+    is_coming: bool,
+) -> bool {
     match answer {
         Ok(answer) => {
-            if let Ok(sign) = sign_of(&answer, store) {
+            if let Ok(mut sign) = sign_of(&answer, store) {
+                // One of an earlier version does not try.
+                let is_silent = answer.reached() == pb::Reached::Unspecified;
+                sign.reaches_own = sign
+                    .reaches_own
+                    .or((is_coming && is_silent).then_some(true));
                 peers.note(store, sign);
             }
             true
@@ -145,6 +149,20 @@ fn take(answer: Result<pb::PingResponse, Status>, store: StoreId, peers: &Peers)
             true
         }
         Err(_failed) => false,
+    }
+}
+
+/// Whether a store answers at an address. One with too much to do to say more does.
+pub(super) async fn answers(address: &str, store: StoreId) -> bool {
+    let Some(channel) = channel_to(address) else {
+        return false;
+    };
+    let mut client = ShardServiceClient::new(channel);
+    let answer = client.ping(pb::PingRequest::default());
+    match timeout(ANSWER_TIMEOUT, answer).await {
+        Ok(Ok(answer)) => answer.into_inner().store == store.0,
+        Ok(Err(status)) => Reason::of(&status) == Some(Reason::Overloaded),
+        Err(_elapsed) => false,
     }
 }
 
@@ -208,8 +226,12 @@ fn sign_of(answer: &pb::PingResponse, store: StoreId) -> Result<Sign, Status> {
         silent_stores: stores(&answer.silent_stores),
         unheard_stores: stores(&answer.unheard_stores),
         damaged: damaged.map(ShardId).collect(),
-        disk_is_full: answer.disk_is_full,
-        reaches_own: answer.reached,
+        lacks_room: answer.lacks_room,
+        reaches_own: match answer.reached() {
+            pb::Reached::Unspecified | pb::Reached::Unknown => None,
+            pb::Reached::Yes => Some(true),
+            pb::Reached::No => Some(false),
+        },
         log_delay: (answer.log_delay_millis > 0)
             .then(|| Duration::from_millis(answer.log_delay_millis.into())),
     })
@@ -225,10 +247,15 @@ mod tests {
         let peers = Peers::new(own, 1, crate::Takeover::default());
         peers.look(&BTreeSet::from([other]));
         let is_unheard = || peers.unheard().contains(&other);
-        assert!(!take(Err(Status::unavailable("gone")), other, &peers));
+        assert!(!take(
+            Err(Status::unavailable("gone")),
+            other,
+            &peers,
+            false
+        ));
         assert!(is_unheard());
         let overloaded = Reason::Overloaded.status("retry a little later", []);
-        assert!(take(Err(overloaded), other, &peers));
+        assert!(take(Err(overloaded), other, &peers, false));
         assert!(!is_unheard());
     }
 }

@@ -4,7 +4,7 @@
 //! - PE5: a node is ready only while it is in sync for each shard that names it, or that it held and that is short of
 //!   replicas. One that lost its store needs all that are short. It also needs the tables of those that it is hot for.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use simshard_cluster::ClusterLayout;
@@ -31,7 +31,8 @@ pub(super) async fn run(
         ticks.tick().await;
         let layout = Arc::clone(&followed.borrow());
         let roles = roles(engine);
-        let meant = meant(layout.records(), peers.own, &roles, &mut takes_all);
+        let dead = peers.dead(&layout);
+        let meant = meant(layout.records(), peers.own, &roles, &dead, &mut takes_all);
         let in_sync = in_sync(layout.records(), peers.own, &roles);
         let missing = meant.difference(&in_sync).union(&engine.unbuilt());
         let is_ready = missing.is_empty();
@@ -70,13 +71,14 @@ fn meant(
     records: Option<&ShardRecords>,
     own: StoreId,
     roles: &Roles,
+    dead: &BTreeSet<StoreId>,
     takes_all: &mut bool,
 ) -> ShardSet {
     let records = || records.into_iter().flatten();
-    *takes_all &= records().any(|(_, record)| record.is_short());
+    *takes_all &= records().any(|(_, record)| record.is_short_without(dead));
     let meant = records().filter(|(shard, record)| {
         let comes = *takes_all || roles.contains_key(shard);
-        record.names(own) || comes && record.is_short()
+        record.names(own) || comes && record.is_short_without(dead)
     });
     meant.map(|(shard, _)| *shard).collect()
 }
@@ -108,7 +110,8 @@ mod tests {
     fn is_missing(record: &ShardRecord, role: Option<Role>, takes_all: &mut bool) -> bool {
         let roles = role.map(|role| (SHARD, role)).into_iter().collect();
         let records = records(record);
-        let meant = meant(Some(&records), STORES[0], &roles, takes_all);
+        let dead = BTreeSet::new();
+        let meant = meant(Some(&records), STORES[0], &roles, &dead, takes_all);
         !meant
             .difference(&in_sync(Some(&records), STORES[0], &roles))
             .is_empty()

@@ -36,11 +36,13 @@ impl Chosen {
         }
     }
 
-    /// Whether the own store has left a shard for one of these reasons.
-    pub(super) fn has_left(&self, taken: &ShardRecords, causes: &[Cause]) -> bool {
+    /// Why the own store has left shards, once for each.
+    pub(super) fn causes(&self, taken: &ShardRecords) -> Vec<Cause> {
         let chosen = self.0.lock();
-        let mut left = taken.keys().filter_map(|shard| chosen.get(shard)?.1);
-        left.any(|cause| causes.contains(&cause))
+        taken
+            .keys()
+            .filter_map(|shard| chosen.get(shard)?.1)
+            .collect()
     }
 
     fn lines(self, taken: &ShardRecords, own: StoreId) -> BTreeMap<Line, ShardSet> {
@@ -77,9 +79,7 @@ const fn line_of(step: Step) -> Line {
 const fn said_of(cause: Cause) -> &'static str {
     match cause {
         Cause::DiskHangs => "the disk of this node does not answer: shards go on without it",
-        Cause::NoRoom => {
-            "the disk of this node is nearly full: shards go on without it until there is room"
-        }
+        Cause::NoRoom => "this node has little room for more: shards go on without it until it has",
         Cause::Damage => {
             "files of this node are damaged: shards go on without it, and it copies them anew"
         }
@@ -124,8 +124,7 @@ mod tests {
         // The last one was not taken.
         let taken = (0..4).map(|shard| (ShardId(shard), Arc::clone(&record)));
         let taken = taken.collect();
-        assert!(chosen.has_left(&taken, &[Cause::DiskHangs, Cause::Damage]));
-        assert!(!chosen.has_left(&taken, &[Cause::SlowDisk]));
+        assert_eq!(chosen.causes(&taken), [Cause::Damage]);
         let lines = chosen.lines(&taken, own);
         let shards = |line: Line| lines[&line].to_string();
         assert_eq!(lines.len(), 3);

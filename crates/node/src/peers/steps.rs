@@ -1,12 +1,12 @@
 //! Taking dead stores out of the records of shards, and the own one back in: as a learner first, and in sync once it has
-//! copied all. Which step a record needs is chosen by [`Members`].
+//! copied all. Which step a record needs is chosen by [`View`].
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use simshard_cluster::{ClusterLayout, KeyValueStore, METADATA_PATIENCE, take_steps};
+use simshard_cluster::{ClusterLayout, KeyValueStore, METADATA_PATIENCE};
 use simshard_storage::Room;
-use simshard_topology::replication::{Cause, Members, Searched, ShardRecord, StoreId};
+use simshard_topology::replication::{Cause, Searched, ShardRecord, StoreId, View};
 use simshard_topology::{ShardId, ShardSet};
 use tokio::sync::watch;
 use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
@@ -15,10 +15,15 @@ use tracing::warn;
 use super::health::{INTERVAL, Others};
 use super::leavings::Leavings;
 use super::own_disk::OwnDisk;
+use super::own_room::OwnRoom;
 use super::step_log::Chosen;
-use super::{Peers, Takeover, share};
+use super::{Peers, Takeover, dead};
 use crate::engine::Engine;
 use crate::error::NodeError;
+
+/// After this number of looks in a row, about two seconds, it is said that no store reaches this one: another address may
+/// not be known to them yet.
+const PATIENT_LOOKS: u32 = 10;
 
 /// Looks again and again, as long as it is polled.
 pub(super) async fn run(
@@ -36,25 +41,22 @@ pub(super) async fn run(
         let layout = Arc::clone(&followed.borrow());
         let others = peers.others.lock().clone();
         let now = Instant::now();
-        let members = seen.members(now, peers, &others, engine, &layout);
-        let comes = any(&layout, |shard, record| members.is_wanted(shard, record));
-        peers.set_coming(comes);
-        seen.note_reach(comes.then(|| others.reach(now)).flatten(), peers, &layout);
-        if !any(&layout, |shard, record| {
-            members.step(shard, record).is_some()
-        }) {
+        let view = seen.look(now, peers, &others, engine, &layout);
+        let comes = any(&layout, |shard, record| view.is_wanted(shard, record));
+        let address = layout.node_of(peers.own).map(|node| node.address.clone());
+        seen.note_reach(comes, others.reach(now), address.as_deref());
+        peers.set_coming_at(address.filter(|_| comes));
+        if !any(&layout, |shard, record| view.step(shard, record).is_some()) {
             continue;
         }
-        let outcome = steps_of(&members, keys, peers, engine, &layout).await;
+        let outcome = take_steps(&view, keys, peers, engine, &layout).await;
         if let Err(error) = &outcome
             && !is_failing
         {
             warn!(%error, "the records of shards stay as they are for now");
         }
         is_failing = outcome.is_err();
-        if outcome.is_ok_and(|has_left| has_left) {
-            seen.own_disk.note_leaving(now);
-        }
+        seen.note_leaving(now, &outcome.unwrap_or_default());
     }
 }
 
@@ -68,10 +70,11 @@ fn any(layout: &ClusterLayout, holds: impl Fn(ShardId, &ShardRecord) -> bool) ->
 struct Seen {
     short: Short,
     own_disk: OwnDisk,
+    own_room: OwnRoom,
     leavings: Leavings,
     takeover: Takeover,
-    /// Whether this store is known not to be reached.
-    is_unreached: bool,
+    /// The number of looks in a row at which other stores had said that they do not reach this one.
+    unreached: u32,
 }
 
 impl Seen {
@@ -79,22 +82,23 @@ impl Seen {
         Self {
             short: Short::new(),
             own_disk: OwnDisk::default(),
+            own_room: OwnRoom::default(),
             leavings: Leavings::default(),
             takeover,
-            is_unreached: false,
+            unreached: 0,
         }
     }
 
     /// Looks once more. Answers what is known now.
-    fn members(
+    fn look(
         &mut self,
         now: Instant,
         peers: &Peers,
         others: &Others,
         engine: &Engine,
         layout: &ClusterLayout,
-    ) -> Members {
-        let dead = others.dead(now, |other, store| share(layout, other, store));
+    ) -> View {
+        let dead = dead(others, layout, now);
         note_short(&mut self.short, layout, &dead, now);
         self.own_disk
             .look(now, engine.awaited(), &others.log_delays(now));
@@ -108,22 +112,24 @@ impl Seen {
         let own_damage = engine.damaged();
         let others_damage = others.by_store.iter();
         let damaged = others_damage.map(|(store, health)| (*store, health.damaged));
-        let room = engine.room();
-        let own_full = (room <= Room::Little).then_some(peers.own);
+        let room = peers.room();
+        self.own_room.look(room);
+        let own_lack = self.own_room.is_lacking().then_some(peers.own);
         let records = layout.records();
-        Members {
+        View {
             own: peers.own,
             live: others.live(now),
             dead,
             silent: others.silent(now),
             reaching: others.reaching(now),
             roles,
+            has_room: room != Room::None,
             has_room_for_copies: room == Room::Ample,
-            full: others.full().into_iter().chain(own_full).collect(),
+            lacking_room: others.lacking_room().into_iter().chain(own_lack).collect(),
             disk_hangs: self.own_disk.hangs(),
             disk_is_late: self.own_disk.is_late(),
             much_faster: self.own_disk.much_faster().collect(),
-            rests: self.own_disk.rests(),
+            rests: self.own_disk.rests() || self.own_room.stays_away(),
             lately_left: records
                 .map_or(ShardSet::EMPTY, |records| self.leavings.look(now, records)),
             damaged: damaged.chain([(peers.own, own_damage)]).collect(),
@@ -133,20 +139,32 @@ impl Seen {
         }
     }
 
-    /// Says so when it gets known that no other store reaches this one, which would come back. `reach` is not there while
-    /// that is not known.
-    fn note_reach(&mut self, reach: Option<bool>, peers: &Peers, layout: &ClusterLayout) {
-        let Some(is_reached) = reach else { return };
-        if !is_reached && !self.is_unreached {
-            let address = layout.node_of(peers.own).map(|node| &node.address);
-            let address = address.map_or("unknown", String::as_str);
+    /// Takes note of whether other stores reach this one, which would come to shards. Warns once if they do not.
+    fn note_reach(&mut self, comes: bool, is_reached: Option<bool>, address: Option<&str>) {
+        self.unreached = match is_reached {
+            Some(false) if comes => self.unreached.saturating_add(1),
+            None if comes => self.unreached,
+            Some(_) | None => 0,
+        };
+        if self.unreached == PATIENT_LOOKS {
+            let address = address.unwrap_or("unknown");
             warn!(
                 address,
                 "no node that holds shards reaches this one at its address, so it does not come back to them: \
                  see --address, and what is between the nodes"
             );
+            self.unreached += 1;
         }
-        self.is_unreached = !is_reached;
+    }
+
+    /// Takes note of why this store has left shards.
+    fn note_leaving(&mut self, now: Instant, causes: &[Cause]) {
+        if causes.contains(&Cause::SlowDisk) || causes.contains(&Cause::DiskHangs) {
+            self.own_disk.note_leaving(now);
+        }
+        if causes.contains(&Cause::NoRoom) {
+            self.own_room.note_leaving();
+        }
     }
 }
 
@@ -163,41 +181,38 @@ fn note_short(short: &mut Short, layout: &ClusterLayout, dead: &BTreeSet<StoreId
     }
 }
 
-/// A store that left for one of these stays away for a while.
-const OF_THE_DISK: [Cause; 3] = [Cause::SlowDisk, Cause::DiskHangs, Cause::NoRoom];
-
-/// Takes the next step of each record. Answers whether the own store has left a shard because of its disk.
-async fn steps_of(
-    members: &Members,
+/// Takes the next step of each record. Answers why the own store has left shards, if it has.
+async fn take_steps(
+    view: &View,
     keys: &dyn KeyValueStore,
     peers: &Peers,
     engine: &Engine,
     layout: &ClusterLayout,
-) -> Result<bool, NodeError> {
+) -> Result<Vec<Cause>, NodeError> {
     let chosen = Chosen::default();
     let reported_epoch = |shard: ShardId, store: StoreId| {
-        if store == members.own {
+        if store == view.own {
             engine.report(shard)
         } else {
             peers.reported_epoch(shard, store)
         }
     };
-    let steps = take_steps(
+    let steps = simshard_cluster::take_steps(
         keys,
         |shard, record| {
-            let (step, cause) = members.step_and_cause(shard, record)?;
+            let (step, cause) = view.step_and_cause(shard, record)?;
             chosen.note(shard, step, cause);
             Some(step)
         },
         reported_epoch,
-        |shard, store| members.searched(shard, store) == Searched::Lost,
+        |shard, store| view.searched(shard, store) == Searched::Lost,
     );
     match timeout(METADATA_PATIENCE, steps).await {
         Ok(steps) => {
             let taken = steps?.taken;
-            let has_left = chosen.has_left(&taken, &OF_THE_DISK);
-            chosen.tell(&taken, members.own, layout);
-            Ok(has_left)
+            let causes = chosen.causes(&taken);
+            chosen.tell(&taken, view.own, layout);
+            Ok(causes)
         }
         Err(_elapsed) => Err(NodeError::MetadataLate(METADATA_PATIENCE)),
     }

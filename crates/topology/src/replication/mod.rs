@@ -9,9 +9,9 @@
 //!   a linearizable read of the metadata.
 //! - A store that comes back is a learner first: it takes writes, copies the shard, and is promoted then.
 //!
-//! Everything here only decides. The storage folds its log with `replica`, nodes choose steps by `next_step`, the metadata
-//! and the nodes take them with `step` and `force`, and the router counts proofs by `read_quorum`. The search of all states and the simulation call all
-//! of it.
+//! Everything here only decides. The storage folds its log with `replica`. Nodes choose steps by `next_step`; the metadata
+//! and the nodes take them with `step` and `force`. The router counts proofs by `read_quorum`. The search of all states and
+//! the simulation call all of it.
 //!
 //! | module | job |
 //! |---|---|
@@ -61,7 +61,7 @@ pub use heat::Searched;
 pub use incarnation::{
     HeldIncarnations, Incarnation, PublishedStore, StaleStore, StartStep, next_start_step, renewed,
 };
-pub use next_step::{Cause, Members};
+pub use next_step::{Cause, View};
 pub use read::Read;
 pub use record::{
     Epoch, InSync, Learner, ShardEpochs, ShardRecord, ShardRecords, StoreId, read_quorum,

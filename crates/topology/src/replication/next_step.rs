@@ -8,16 +8,16 @@
 //!   in the way of no other step.
 //! - PE4: the own store comes only to a shard that has too few replicas and a live store in sync that reaches it. To one
 //!   that it never held, it comes only after a while. A dead learner whose place it takes leaves.
-//! - PE6: a store that can write nothing, as it has no room or its disk hangs, is no learner: it neither comes nor stays
+//! - PE6: a store that can take no inserts, as it has no room or its disk hangs, is no learner: it neither comes nor stays
 //!   one.
 //! - PE7: a store whose disk hangs leaves the shards that have another live store in sync.
 //! - PE9: a store leaves a shard of which a file is damaged, if another live store in sync has told of no damage to it. It
 //!   comes back with a copy.
 //! - PE13: a store whose disk is slow leaves a shard if most others in sync are much faster. They must have answered lately,
 //!   and be enough. It leaves only if no store has left the shard lately, and then stays away for a while.
-//! - PE15: a store whose disk is nearly full leaves a shard as one with a slow disk does, if most others have room. It
-//!   comes back where it has more room than it left with.
 //! - PE10: where each hot store is dead or damaged and none may leave, a live store in sync gets hot.
+//! - PE15: a store that lacks room leaves a shard as one with a slow disk does, if most others in sync have room. It stays
+//!   away until it has ample room. It comes earlier where a dead store cannot leave without it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -37,7 +37,7 @@ pub enum Cause {
     DiskHangs,
     /// The disk is much slower than those of others.
     SlowDisk,
-    /// The disk is nearly full.
+    /// There is little room for more, or none.
     NoRoom,
     /// A file of the shard is damaged.
     Damage,
@@ -47,7 +47,7 @@ pub enum Cause {
 
 /// What a store knows of itself and of the others when it chooses the next step.
 #[derive(Clone, Debug)]
-pub struct Members {
+pub struct View {
     /// The store itself.
     pub own: StoreId,
     /// The others that have answered lately.
@@ -60,23 +60,25 @@ pub struct Members {
     pub reaching: BTreeSet<StoreId>,
     /// What the own store does for each shard.
     pub roles: BTreeMap<ShardId, Role>,
-    /// Whether the own disk has room for copies of shards.
+    /// Whether the own store can take inserts.
+    pub has_room: bool,
+    /// Whether it has room for shards that it never held.
     pub has_room_for_copies: bool,
-    /// The stores whose disks are nearly full, the own one too.
-    pub full: BTreeSet<StoreId>,
+    /// The stores that will soon refuse inserts, or do so, the own one too.
+    pub lacking_room: BTreeSet<StoreId>,
     /// Whether the own store waits for a disk that does not answer.
     pub disk_hangs: bool,
     /// Whether it has waited for its disk for a while, so that the disk may hang.
     pub disk_is_late: bool,
     /// The stores whose disks have been much faster than the own one for some time.
     pub much_faster: BTreeSet<StoreId>,
-    /// Whether the own store stays away, as it left for its disk.
+    /// Whether the own store stays away for a while, as it left because of its disk.
     pub rests: bool,
     /// The shards that a store has left lately.
     pub lately_left: ShardSet,
     /// The shards of which each store, the own one too, has found a file damaged.
     pub damaged: BTreeMap<StoreId, ShardSet>,
-    /// The copies of the own store that count by now: for which addition, by shard.
+    /// The addition that each finished copy of the own store is for.
     pub copied: BTreeMap<ShardId, Epoch>,
     /// The shards of the own store whose tables are being made.
     pub unbuilt: ShardSet,
@@ -84,7 +86,7 @@ pub struct Members {
     pub long_short: ShardSet,
 }
 
-impl Members {
+impl View {
     /// A store with nothing wrong, which holds nothing and knows no other.
     pub const fn alone(own: StoreId) -> Self {
         Self {
@@ -94,8 +96,9 @@ impl Members {
             silent: BTreeSet::new(),
             reaching: BTreeSet::new(),
             roles: BTreeMap::new(),
+            has_room: true,
             has_room_for_copies: true,
-            full: BTreeSet::new(),
+            lacking_room: BTreeSet::new(),
             disk_hangs: false,
             disk_is_late: false,
             much_faster: BTreeSet::new(),
@@ -146,8 +149,8 @@ impl Members {
         Some((Step::Evict(self.own), cause))
     }
 
-    /// What may speak against this store as a learner, and whether it does. One that can write nothing would fail each
-    /// change (PE6). With a slow disk it would hold up each one (PE13). A copy that is damaged is of no use (PE9).
+    /// What may speak against this store as a learner, and whether it does. One that takes no inserts would fail them
+    /// (PE6). With a slow disk it would hold up each one (PE13). A copy that is damaged is of no use (PE9).
     fn against_learning(
         &self,
         shard: ShardId,
@@ -162,9 +165,13 @@ impl Members {
         let mut in_sync = record.in_sync.iter();
         let is_stuck = !has_begun && in_sync.all(|entry| self.silent.contains(&entry.store));
         let is_damaged = has_begun && self.is_damaged(self.own, shard);
+        let is_urgent = self.is_urgent(record);
         [
             (self.disk_hangs, Cause::DiskHangs),
-            (self.is_full(self.own), Cause::NoRoom),
+            (
+                !self.has_room || self.is_fuller(record) && !is_urgent,
+                Cause::NoRoom,
+            ),
             (self.is_slow(record), Cause::SlowDisk),
             (is_damaged, Cause::Damage),
             (is_stuck, Cause::NoSource),
@@ -182,12 +189,10 @@ impl Members {
         let is_damaged =
             self.is_damaged(self.own, shard) && self.roles.get(&shard) == Some(&Role::InSync);
         let is_needed = self.is_needed(shard, record);
-        let is_fullest =
-            self.is_full(self.own) && self.most_others(record, |store| !self.is_full(store));
         [
             (self.disk_hangs && has_live, Cause::DiskHangs),
             (self.is_slow(record) && !is_needed, Cause::SlowDisk),
-            (is_fullest && !is_needed, Cause::NoRoom),
+            (self.is_fuller(record) && !is_needed, Cause::NoRoom),
             (is_damaged && has_whole, Cause::Damage),
         ]
     }
@@ -195,6 +200,12 @@ impl Members {
     /// Whether the disk of the own store is slow beside those of most others in sync.
     fn is_slow(&self, record: &ShardRecord) -> bool {
         self.most_others(record, |store| self.much_faster.contains(&store))
+    }
+
+    /// Whether the own store lacks room, and most others in sync do not.
+    fn is_fuller(&self, record: &ShardRecord) -> bool {
+        let lacks = |store: StoreId| self.lacking_room.contains(&store);
+        lacks(self.own) && self.most_others(record, |store| !lacks(store))
     }
 
     /// Whether something holds of most other stores in sync. Those must live, and be as many as an eviction leaves at
@@ -207,7 +218,7 @@ impl Members {
         holding > others.len() / 2 && holding >= record.least_in_sync().min(others.len())
     }
 
-    /// Whether a shard is better off with a slow or full store than without: only one would be left, another one has left lately,
+    /// Whether a shard is better off with a store that is slow or lacks room than without: only one would be left, another one has left lately,
     /// or no other answers searches.
     fn is_needed(&self, shard: ShardId, record: &ShardRecord) -> bool {
         let mut others = record.in_sync.iter().map(|entry| entry.store);
@@ -217,11 +228,6 @@ impl Members {
         };
         let is_last_hot = record.is_hot(self.own) && !others.any(searches);
         record.in_sync.len() <= 2 || self.lately_left.contains(shard) || is_last_hot
-    }
-
-    /// Whether the disk of a store is nearly full.
-    fn is_full(&self, store: StoreId) -> bool {
-        self.full.contains(&store)
     }
 
     /// Whether a store has found a file of a shard damaged.
@@ -295,12 +301,17 @@ impl Members {
     /// Whether the own store would come to a shard if stores in sync reached it.
     pub fn is_wanted(&self, shard: ShardId, record: &ShardRecord) -> bool {
         let is_former = self.roles.get(&shard) == Some(&Role::None);
-        let is_meant = is_former || self.long_short.contains(shard);
-        // Where a dead store cannot leave without this one, it comes at once.
-        let is_urgent = self.live_in_sync(record) < record.least_in_sync();
-        let can_write = self.has_room_for_copies && !self.disk_hangs;
-        let can_come = can_write && (!self.rests || is_urgent);
+        let is_new = self.long_short.contains(shard) && self.has_room_for_copies;
+        let is_meant = is_former || is_new;
+        let stays_away = self.rests || self.is_fuller(record);
+        let can_write = self.has_room && !self.disk_hangs;
+        let can_come = can_write && (!stays_away || self.is_urgent(record));
         !record.names(self.own) && record.is_short_without(&self.dead) && is_meant && can_come
+    }
+
+    /// Whether a dead store cannot leave before another one is in sync.
+    fn is_urgent(&self, record: &ShardRecord) -> bool {
+        self.live_in_sync(record) < record.least_in_sync()
     }
 
     /// Whether a store in sync that lives reaches the own one. Else it would be taken for dead, and changes that wait for

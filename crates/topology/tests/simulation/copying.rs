@@ -8,7 +8,7 @@ use crate::faults::Fault;
 use crate::membership::LIVE;
 use crate::message::{Message, Place};
 use crate::node::end_of_copy;
-use crate::scene::{ELEMENTS, MILLISECOND, SECOND, Time, node_of};
+use crate::scene::{CALM, ELEMENTS, MILLISECOND, SECOND, Time, node_of};
 use crate::world::{Timer, World};
 
 /// A copy without its end by then is begun anew.
@@ -67,6 +67,9 @@ impl World {
                 copy: number,
             };
             self.send(Place::Node(node), Place::Node(node_of(source)), ask);
+            if now < CALM && self.rng.u64(..8) == 0 {
+                self.suspect_by_all(source);
+            }
         }
     }
 

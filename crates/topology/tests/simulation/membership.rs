@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use simshard_topology::ShardId;
-use simshard_topology::replication::{InSync, Members, Role, Searched, ShardRecord, Step, StoreId};
+use simshard_topology::replication::{InSync, Role, Searched, ShardRecord, Step, StoreId, View};
 
 use crate::faults::Fault;
 use crate::message::{Message, Place};
-use crate::node::Running;
+use crate::node::{Node, Process, Running};
 use crate::scene::{MILLISECOND, SECOND, Time};
 use crate::world::World;
 
@@ -17,29 +17,48 @@ const DEAD: Time = 1200 * MILLISECOND;
 /// A store that has answered within this time lives.
 pub(crate) const LIVE: Time = SECOND;
 
+/// How long a store has little room before it takes itself for one that lacks room. By then it knows whether others do.
+const LACKING: Time = 1500 * MILLISECOND;
+
 /// How long a shard lacks a replica before any node takes it.
 const REPLACE: Time = 2 * SECOND;
 
 /// A node that takes a step: what it knows, and what it forgets.
 struct Stepping<'a> {
-    members: Members,
+    view: View,
     running: &'a Running,
     fault: Option<Fault>,
 }
 
 impl<'a> Stepping<'a> {
-    fn new(own: StoreId, now: Time, running: &'a Running, fault: Option<Fault>) -> Self {
-        let mut members = Members::alone(own);
+    /// What a node that runs does about the records that it knows.
+    fn of(node: &'a Node, now: Time, fault: Option<Fault>) -> Self {
+        let Process::Running(running) = &node.process else {
+            unreachable!("it does not run");
+        };
+        let own = node.disk.store;
+        let mut view = View::alone(own);
+        view.has_room = node.no_room_until <= now;
+        if (node.little_room_since + LACKING..node.little_room_until).contains(&now) {
+            view.lacking_room.insert(own);
+        }
+        for (&store, peer) in &running.peers {
+            if peer.hears.contains(&own) {
+                view.reaching.insert(store);
+            }
+            if peer.lacks_room {
+                view.lacking_room.insert(store);
+            }
+        }
         for record in running.known.values() {
             let named = record.write_set().chain(record.previous.iter().copied());
             for store in named.filter(|store| *store != own) {
                 let silence = running.silence(store, now);
                 if silence > DEAD {
-                    members.dead.insert(store);
-                    members.silent.insert(store);
+                    view.dead.insert(store);
+                    view.silent.insert(store);
                 } else if silence < LIVE && running.peers.contains_key(&store) {
-                    members.live.insert(store);
-                    members.reaching.insert(store);
+                    view.live.insert(store);
                 }
             }
         }
@@ -47,24 +66,24 @@ impl<'a> Stepping<'a> {
             let Some(role) = running.role(shard) else {
                 continue;
             };
-            members.roles.insert(shard, role);
+            view.roles.insert(shard, role);
             let early = fault == Some(Fault::PromotedWithoutCopy);
             match role {
                 Role::Copying { added } if early => {
-                    members.roles.insert(shard, Role::Copied { added });
-                    members.copied.insert(shard, added);
+                    view.roles.insert(shard, Role::Copied { added });
+                    view.copied.insert(shard, added);
                 }
                 Role::Copied { added } => {
-                    members.copied.insert(shard, added);
+                    view.copied.insert(shard, added);
                 }
                 Role::None | Role::Copying { .. } | Role::InSync => {}
             }
         }
         let long = running.short_since.iter();
         let long = long.filter(|(_, since)| now - **since > REPLACE);
-        members.long_short = long.map(|(shard, _)| *shard).collect();
+        view.long_short = long.map(|(shard, _)| *shard).collect();
         Self {
-            members,
+            view,
             running,
             fault,
         }
@@ -73,21 +92,20 @@ impl<'a> Stepping<'a> {
     /// The record after its next step, if there is one.
     fn next(&self, shard: ShardId, record: &ShardRecord, nonce: u64) -> Option<ShardRecord> {
         let Self {
-            members,
+            view,
             running,
             fault,
         } = self;
-        let step = members.step(shard, record)?;
+        let step = view.step(shard, record)?;
         let synced = |store| match fault {
             Some(Fault::NoSeal) => record.epoch,
-            _ => running.report(members.own, shard, store),
+            _ => running.report(view.own, shard, store),
         };
-        let is_lost = |store| members.searched(shard, store) == Searched::Lost;
+        let is_lost = |store| view.searched(shard, store) == Searched::Lost;
         let mut next = record.after(step, nonce, synced, is_lost).ok()?;
         if *fault == Some(Fault::TwoEvictedAtOnce) && matches!(step, Step::Evict(_)) {
             let last = next.in_sync[next.in_sync.len() - 1].store;
-            let stays =
-                |entry: &InSync| entry.store == last || !members.dead.contains(&entry.store);
+            let stays = |entry: &InSync| entry.store == last || !view.dead.contains(&entry.store);
             next.in_sync.retain(stays);
         }
         Some(next)
@@ -105,8 +123,8 @@ impl Running {
 impl World {
     pub(crate) fn has_steps(&mut self, node: usize) -> bool {
         let now = self.now;
-        let (disk, running) = self.parts(node);
-        let Members { dead, .. } = Stepping::new(disk.store, now, running, None).members;
+        let View { dead, .. } = Stepping::of(&self.nodes[node], now, None).view;
+        let (_, running) = self.parts(node);
         for (&shard, record) in &running.known {
             if record.is_short_without(&dead) {
                 running.short_since.entry(shard).or_insert(now);
@@ -136,18 +154,16 @@ impl World {
     }
 
     fn next_records(
-        &mut self,
+        &self,
         node: usize,
         nonce: u64,
     ) -> std::iter::Peekable<std::vec::IntoIter<(ShardId, Arc<ShardRecord>, ShardRecord)>> {
-        let (now, fault) = (self.now, self.fault);
-        let (disk, running) = self.parts(node);
-        let stepping = Stepping::new(disk.store, now, running, fault);
+        let stepping = Stepping::of(&self.nodes[node], self.now, self.fault);
         let next = |(&shard, record): (&ShardId, &Arc<ShardRecord>)| {
             let next = stepping.next(shard, record, nonce)?;
             Some((shard, Arc::clone(record), next))
         };
-        let next: Vec<_> = running.known.iter().filter_map(next).collect();
+        let next: Vec<_> = stepping.running.known.iter().filter_map(next).collect();
         next.into_iter().peekable()
     }
 }

@@ -1,6 +1,6 @@
 //! What processes send to each other.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use simshard_topology::ShardId;
@@ -76,6 +76,9 @@ pub(crate) enum Message {
     Pong {
         store: StoreId,
         incarnation: u64,
+        /// The stores that it has heard lately.
+        hears: BTreeSet<StoreId>,
+        lacks_room: bool,
         reports: Vec<(ShardId, Epoch)>,
     },
     /// Records that a store reports earlier ones of.

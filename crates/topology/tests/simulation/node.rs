@@ -1,6 +1,6 @@
 //! A node: one log, one gate, and the shards that they make. What it may do is decided by the core.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use simshard_topology::replication::{
@@ -12,6 +12,7 @@ use simshard_topology::{ShardId, Version};
 use crate::copying::Copying;
 use crate::disk::{self, Disk, Record, Shards};
 use crate::faults::Fault;
+use crate::membership::LIVE;
 use crate::message::{Message, Place, Purpose, WriteRequest};
 use crate::oracle::Promise;
 use crate::scene::{MILLISECOND, SECOND, Time, node_of, store};
@@ -33,6 +34,11 @@ pub(crate) struct Node {
     /// How far its clock is ahead.
     pub(crate) skew: i64,
     pub(crate) process: Process,
+    /// Since when its disk has had little room for more, and until when.
+    pub(crate) little_room_since: Time,
+    pub(crate) little_room_until: Time,
+    /// Until when it has none: inserts are refused.
+    pub(crate) no_room_until: Time,
     /// An earlier state of its directory.
     pub(crate) backup: Option<Disk>,
 }
@@ -68,6 +74,9 @@ pub(crate) struct Running {
 pub(crate) struct Peer {
     pub(crate) answered: Time,
     pub(crate) incarnation: u64,
+    /// The stores that it has heard lately.
+    pub(crate) hears: BTreeSet<StoreId>,
+    pub(crate) lacks_room: bool,
     pub(crate) reports: BTreeMap<ShardId, Epoch>,
     /// Since when it has had which earlier record than this node knows.
     behind: BTreeMap<ShardId, (Epoch, Time)>,
@@ -82,6 +91,9 @@ impl Node {
             paused_until: 0,
             skew: 0,
             process: Process::Down,
+            little_room_since: 0,
+            little_room_until: 0,
+            no_room_until: 0,
             backup: None,
         }
     }
@@ -154,9 +166,15 @@ impl World {
             Message::Pong {
                 store,
                 incarnation,
+                hears,
+                lacks_room,
                 reports,
             } => {
                 self.note_peer(node, store, incarnation, reports);
+                let (_, running) = self.parts(node);
+                if let Some(peer) = running.peers.get_mut(&store) {
+                    (peer.hears, peer.lacks_room) = (hears, lacks_room);
+                }
                 self.tell_records(node, from, store);
             }
             Message::Tell { store, records } => {
@@ -210,7 +228,8 @@ impl World {
 
     fn take_write(&mut self, node: usize, from: Place, mut write: WriteRequest) {
         let wall = self.wall(self.nodes[node].skew);
-        if write.state.version.is_too_far_ahead(wall.milliseconds()) {
+        let is_full = self.nodes[node].no_room_until > self.now && write.state.live;
+        if is_full || write.state.version.is_too_far_ahead(wall.milliseconds()) {
             let operation = write.operation;
             self.send(Place::Node(node), from, Message::WriteFailed { operation });
             return;
@@ -363,11 +382,17 @@ impl World {
     }
 
     fn answer_ping(&mut self, node: usize, to: Place) {
+        let now = self.now;
+        let lacks_room = self.nodes[node].little_room_until > now;
         let (disk, running) = self.parts(node);
         let reports = running.shards.iter();
+        let heard = running.peers.iter();
+        let heard = heard.filter(|(_, peer)| now - peer.answered < LIVE);
         let answer = Message::Pong {
             store: disk.store,
             incarnation: running.incarnation.number,
+            hears: heard.map(|(store, _)| *store).collect(),
+            lacks_room,
             reports: reports
                 .map(|(&id, shard)| (id, shard.replica.reports()))
                 .collect(),

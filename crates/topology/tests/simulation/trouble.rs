@@ -19,7 +19,7 @@ impl World {
         }
         let node = self.rng.usize(..self.nodes.len());
         let router = self.rng.usize(..self.routers.len());
-        match self.rng.u64(..100) {
+        match self.rng.u64(..106) {
             0..22 => self.cut_power(node),
             22..37 => self.pause(Place::Node(node)),
             37..42 => self.pause(Place::Router(router)),
@@ -31,7 +31,8 @@ impl World {
             79..84 => self.change_clock(node, router),
             84..90 => self.suspect(node),
             90..95 => self.back_up(node),
-            _ => self.plan_loss(node),
+            95..100 => self.plan_loss(node),
+            _ => self.fill_disk(node),
         }
     }
 
@@ -143,11 +144,36 @@ impl World {
             return;
         }
         let other = others[self.rng.usize(..others.len())];
-        let Some(running) = self.nodes[node].running() else {
-            return;
-        };
-        if let Some(peer) = running.peers.get_mut(&other) {
+        self.suspect_store(node, other);
+    }
+
+    /// All nodes take a store for dead.
+    pub(crate) fn suspect_by_all(&mut self, store: StoreId) {
+        for node in 0..self.nodes.len() {
+            self.suspect_store(node, store);
+        }
+    }
+
+    fn suspect_store(&mut self, node: usize, store: StoreId) {
+        let running = self.nodes[node].running();
+        let peer = running.and_then(|running| running.peers.get_mut(&store));
+        if let Some(peer) = peer {
             peer.answered = 0;
+        }
+    }
+
+    /// There is little room on a disk for a while, and then perhaps none.
+    fn fill_disk(&mut self, node: usize) {
+        let until = self.now + self.rng.u64(SECOND..6 * SECOND);
+        let has_none = self.rng.bool();
+        let now = self.now;
+        let this = &mut self.nodes[node];
+        if this.little_room_until <= now {
+            this.little_room_since = now;
+        }
+        this.little_room_until = until.min(CALM);
+        if has_none {
+            this.no_room_until = this.little_room_until;
         }
     }
 

@@ -8,18 +8,18 @@ const STORES: [StoreId; 3] = [StoreId([1; 16]), StoreId([2; 16]), StoreId([3; 16
 const SHARD: ShardId = ShardId(7);
 
 /// By places among the stores; the first one is the own one.
-fn members(role: Role, live: &[usize], dead: &[usize]) -> Members {
-    let mut members = Members::alone(STORES[0]);
+fn view(role: Role, live: &[usize], dead: &[usize]) -> View {
+    let mut view = View::alone(STORES[0]);
     let some = |places: &[usize]| places.iter().map(|&place| STORES[place]).collect();
-    members.live = some(live);
-    members.reaching = some(live);
-    members.dead = some(dead);
-    members.silent = some(dead);
-    members.roles.insert(SHARD, role);
+    view.live = some(live);
+    view.reaching = some(live);
+    view.dead = some(dead);
+    view.silent = some(dead);
+    view.roles.insert(SHARD, role);
     if let Role::Copied { added } = role {
-        members.copied.insert(SHARD, added);
+        view.copied.insert(SHARD, added);
     }
-    members
+    view
 }
 
 /// The record of all but the own store, which is a learner.
@@ -38,7 +38,7 @@ fn a_dead_store_leaves_where_a_live_one_stays() {
     let record = ShardRecord::first(0, &STORES, 7);
     let evict = Some(Step::Evict(STORES[2]));
     let step = |live: &[usize], dead: &[usize], record: &ShardRecord| {
-        members(Role::InSync, live, dead).step(SHARD, record)
+        view(Role::InSync, live, dead).step(SHARD, record)
     };
     assert_eq!(step(&[1], &[2], &record), evict);
     assert_eq!(step(&[1], &[], &record), None);
@@ -47,7 +47,7 @@ fn a_dead_store_leaves_where_a_live_one_stays() {
     let begun = Role::Copying {
         added: copying.epoch,
     };
-    assert_eq!(members(begun, &[], &[2]).step(SHARD, &copying), None);
+    assert_eq!(view(begun, &[], &[2]).step(SHARD, &copying), None);
     let mut other = ShardRecord::first(0, &STORES[..2], 7);
     other.learners.push(Learner {
         store: STORES[2],
@@ -73,14 +73,14 @@ fn a_dead_learner_leaves_by_the_store_that_takes_its_place() {
         store: learner,
         added: record.epoch,
     });
-    let left = members(Role::InSync, &[], &[2]);
-    let mut left = Members {
+    let left = view(Role::InSync, &[], &[2]);
+    let mut left = View {
         own: STORES[1],
         ..left
     };
     left.dead.insert(learner);
     assert_eq!(left.step(SHARD, &record), None);
-    let mut coming = members(Role::None, &[1], &[2]);
+    let mut coming = view(Role::None, &[1], &[2]);
     assert_eq!(coming.step(SHARD, &record), None);
     coming.dead.insert(learner);
     let drop = Some(Step::DropLearner(learner));
@@ -93,7 +93,7 @@ fn a_dead_learner_leaves_by_the_store_that_takes_its_place() {
 /// PE3: it could not write down that the other has left, which may come back and has all.
 #[test]
 fn a_store_whose_disk_is_late_takes_no_dead_one_out_to_be_alone() {
-    let mut late = members(Role::InSync, &[], &[1]);
+    let mut late = view(Role::InSync, &[], &[1]);
     late.disk_is_late = true;
     let two = ShardRecord::first(0, &STORES[..2], 7);
     assert_eq!(late.step(SHARD, &two), None);
@@ -110,9 +110,9 @@ fn a_store_whose_disk_is_late_takes_no_dead_one_out_to_be_alone() {
 fn a_learner_that_cannot_begin_leaves() {
     let record = with_learner();
     let waiting = |silent: &[usize]| {
-        let mut members = members(Role::None, &[], &[]);
-        members.silent = silent.iter().map(|&place| STORES[place]).collect();
-        members.step(SHARD, &record)
+        let mut view = view(Role::None, &[], &[]);
+        view.silent = silent.iter().map(|&place| STORES[place]).collect();
+        view.step(SHARD, &record)
     };
     // It may just have started, and have heard none yet.
     assert_eq!(waiting(&[]), None);
@@ -130,7 +130,7 @@ fn an_eviction_that_would_be_refused_stands_in_the_way_of_no_promotion() {
         store: STORES[0],
         copied: added,
     };
-    let copied = members(Role::Copied { added }, &[1], &[2]);
+    let copied = view(Role::Copied { added }, &[1], &[2]);
     assert_eq!(copied.step(SHARD, &record), Some(promote));
     record.min_in_sync = 1;
     let evict = Some(Step::Evict(STORES[2]));
@@ -141,57 +141,91 @@ fn an_eviction_that_would_be_refused_stands_in_the_way_of_no_promotion() {
 #[test]
 fn a_store_without_room_is_no_learner() {
     let short = ShardRecord::first(0, &STORES[1..], 7).with_want(3);
-    let mut members_of = members(Role::None, &[1], &[]);
-    members_of.has_room_for_copies = false;
-    assert_eq!(members_of.step(SHARD, &short), None);
+    let come = Some(Step::AddLearner(STORES[0]));
+    let mut back = view(Role::None, &[1], &[]);
+    assert_eq!(back.step(SHARD, &short), come);
+    back.has_room = false;
+    assert_eq!(back.step(SHARD, &short), None);
+    // What it never held is a copy of all.
+    let mut new = view(Role::None, &[1], &[]);
+    new.roles.clear();
+    new.long_short.insert(SHARD);
+    assert_eq!(new.step(SHARD, &short), come);
+    new.has_room_for_copies = false;
+    assert_eq!(new.step(SHARD, &short), None);
     let record = with_learner();
     let added = record.epoch;
     for role in [Role::Copying { added }, Role::Copied { added }] {
-        let mut filling = members(role, &[1], &[]);
-        filling.has_room_for_copies = false;
-        filling.copied.clear();
-        assert_eq!(filling.step(SHARD, &record), None);
-        filling.full.insert(STORES[0]);
+        let mut full = view(role, &[1], &[]);
+        full.has_room = false;
         let drop = Some(Step::DropLearner(STORES[0]));
-        assert_eq!(filling.step(SHARD, &record), drop);
+        assert_eq!(full.step(SHARD, &record), drop);
     }
 }
 
 /// PE15.
 #[test]
-fn a_store_whose_disk_is_nearly_full_leaves_where_the_others_have_room() {
+fn a_store_that_lacks_room_leaves_where_the_others_have_some() {
     let record = ShardRecord::first(0, &STORES, 7);
-    let full = |live: &[usize], full: &[usize]| {
-        let mut members = members(Role::InSync, live, &[]);
-        members.full = full.iter().map(|&place| STORES[place]).collect();
-        members
+    let lacking = |live: &[usize], places: &[usize]| {
+        let mut view = view(Role::InSync, live, &[]);
+        view.lacking_room = places.iter().map(|&place| STORES[place]).collect();
+        view
     };
     let step = |live: &[usize], places: &[usize], record: &ShardRecord| {
-        full(live, places).step(SHARD, record)
+        lacking(live, places).step(SHARD, record)
     };
     let leaves = Some((Step::Evict(STORES[0]), Some(Cause::NoRoom)));
-    assert_eq!(full(&[1, 2], &[0]).step_and_cause(SHARD, &record), leaves);
-    // Another one is full as well, or does not answer: inserts would still be refused, or hang on fewer stores.
+    let found = lacking(&[1, 2], &[0]).step_and_cause(SHARD, &record);
+    assert_eq!(found, leaves);
+    // Another one lacks room as well, or does not answer: nothing would be gained.
     assert_eq!(step(&[1, 2], &[0, 1], &record), None);
     assert_eq!(step(&[1], &[0], &record), None);
     assert_eq!(step(&[1, 2], &[1], &record), None);
     // Only one would be left.
     let two = ShardRecord::first(0, &STORES[..2], 7);
     assert_eq!(step(&[1], &[0], &two), None);
-    let mut lately = full(&[1, 2], &[0]);
+    let mut lately = lacking(&[1, 2], &[0]);
     lately.lately_left = ShardSet::from_iter([SHARD]);
     assert_eq!(lately.step(SHARD, &record), None);
     // No other would answer searches.
     assert_eq!(step(&[1, 2], &[0], &record.with_hot(1)), None);
 }
 
+/// PE15: a dead store cannot leave without it.
+#[test]
+fn a_store_that_lacks_room_comes_where_it_is_needed_and_stays_until_then() {
+    let lacking = |role, live: &[usize], dead: &[usize]| {
+        let mut view = view(role, live, dead);
+        view.lacking_room.insert(STORES[0]);
+        view
+    };
+    let short = ShardRecord::first(0, &STORES[1..], 7).with_want(3);
+    let mut away = lacking(Role::None, &[1, 2], &[]);
+    assert_eq!(away.step(SHARD, &short), None);
+    away.lacking_room.insert(STORES[1]);
+    let come = Some(Step::AddLearner(STORES[0]));
+    assert_eq!(away.step(SHARD, &short), come, "all lack room");
+    let mut needed = lacking(Role::None, &[1], &[2]);
+    needed.rests = true;
+    assert_eq!(needed.step(SHARD, &short), come);
+    let mut record = with_learner();
+    record.min_in_sync = 2;
+    let copying = Role::Copying {
+        added: record.epoch,
+    };
+    assert_eq!(lacking(copying, &[1], &[2]).step(SHARD, &record), None);
+    let drop = Some(Step::DropLearner(STORES[0]));
+    assert_eq!(lacking(copying, &[1, 2], &[]).step(SHARD, &record), drop);
+}
+
 /// PE6, PE7.
 #[test]
 fn a_store_whose_disk_hangs_leaves_and_stays_away() {
     let hanging = |role, live: &[usize]| {
-        let mut members = members(role, live, &[]);
-        members.disk_hangs = true;
-        members
+        let mut view = view(role, live, &[]);
+        view.disk_hangs = true;
+        view
     };
     let record = ShardRecord::first(0, &STORES, 7);
     let evict = Some(Step::Evict(STORES[0]));
@@ -213,9 +247,9 @@ fn a_store_whose_disk_hangs_leaves_and_stays_away() {
 fn a_store_whose_disk_is_slow_leaves_where_the_others_are_enough() {
     let record = ShardRecord::first(0, &STORES, 7);
     let slow = |live: &[usize], faster: &[usize]| {
-        let mut members = members(Role::InSync, live, &[]);
-        members.much_faster = faster.iter().map(|&place| STORES[place]).collect();
-        members
+        let mut view = view(Role::InSync, live, &[]);
+        view.much_faster = faster.iter().map(|&place| STORES[place]).collect();
+        view
     };
     let step = |live: &[usize], faster: &[usize], record: &ShardRecord| {
         slow(live, faster).step(SHARD, record)
@@ -252,7 +286,7 @@ fn a_store_whose_disk_is_slow_is_no_learner_and_stays_away_for_a_while() {
     let copying = Role::Copying {
         added: record.epoch,
     };
-    let mut slow = members(copying, &[1], &[]);
+    let mut slow = view(copying, &[1], &[]);
     slow.much_faster = BTreeSet::from([STORES[1]]);
     assert_eq!(slow.step(SHARD, &record), None);
     slow.live.insert(STORES[2]);
@@ -267,7 +301,7 @@ fn a_store_whose_disk_is_slow_is_no_learner_and_stays_away_for_a_while() {
     assert_eq!(slow.step(SHARD, &record), drop);
     let mut short = ShardRecord::first(0, &STORES[1..], 7);
     short.want = 3;
-    let mut back = members(Role::None, &[1], &[]);
+    let mut back = view(Role::None, &[1], &[]);
     back.rests = true;
     short.min_in_sync = 1;
     assert_eq!(back.step(SHARD, &short), None);
@@ -284,15 +318,15 @@ fn a_store_whose_disk_is_slow_is_no_learner_and_stays_away_for_a_while() {
 #[test]
 fn a_cold_store_gets_hot_where_the_hot_one_is_lost_and_may_not_leave() {
     let mut record = ShardRecord::first(0, &[STORES[1], STORES[0], STORES[2]], 7).with_hot(1);
-    let step = |members: &Members, record: &ShardRecord| members.step(SHARD, record);
+    let step = |view: &View, record: &ShardRecord| view.step(SHARD, record);
     let evict = Some(Step::Evict(STORES[1]));
-    assert_eq!(step(&members(Role::InSync, &[2], &[1]), &record), evict);
+    assert_eq!(step(&view(Role::InSync, &[2], &[1]), &record), evict);
     record.in_sync.truncate(2);
     let heat = Some(Step::Keep);
-    assert_eq!(step(&members(Role::InSync, &[], &[1]), &record), heat);
-    assert_eq!(step(&members(Role::InSync, &[1], &[]), &record), None);
-    assert_eq!(step(&members(Role::InSync, &[], &[]), &record), None);
-    let mut damaged = members(Role::InSync, &[1], &[]);
+    assert_eq!(step(&view(Role::InSync, &[], &[1]), &record), heat);
+    assert_eq!(step(&view(Role::InSync, &[1], &[]), &record), None);
+    assert_eq!(step(&view(Role::InSync, &[], &[]), &record), None);
+    let mut damaged = view(Role::InSync, &[1], &[]);
     damaged.damaged = BTreeMap::from([(STORES[1], ShardSet::from_iter([SHARD]))]);
     assert_eq!(step(&damaged, &record), heat);
 }
@@ -301,11 +335,11 @@ fn a_cold_store_gets_hot_where_the_hot_one_is_lost_and_may_not_leave() {
 #[test]
 fn a_store_leaves_a_shard_that_is_damaged_if_another_one_is_whole() {
     let damaged = |role, live: &[usize], damaged: &[usize]| {
-        let mut members = members(role, live, &[]);
+        let mut view = view(role, live, &[]);
         let shards = ShardSet::from_iter([SHARD]);
         let damaged = damaged.iter().map(|&place| (STORES[place], shards));
-        members.damaged = damaged.collect();
-        members
+        view.damaged = damaged.collect();
+        view
     };
     let record = ShardRecord::first(0, &STORES, 7);
     let evict = Some(Step::Evict(STORES[0]));
@@ -317,41 +351,41 @@ fn a_store_leaves_a_shard_that_is_damaged_if_another_one_is_whole() {
     // Together they may still have all.
     assert_eq!(step(&[1], &[0, 1]), None);
     assert_eq!(step(&[], &[0]), None);
-    let members = damaged(Role::InSync, &[1], &[0]);
-    assert_eq!(members.step(ShardId(8), &record), None);
+    let view = damaged(Role::InSync, &[1], &[0]);
+    assert_eq!(view.step(ShardId(8), &record), None);
     let mut few = record.clone();
     few.in_sync.truncate(2);
-    assert_eq!(members.step(SHARD, &few), None);
+    assert_eq!(view.step(SHARD, &few), None);
     few.min_in_sync = 1;
-    assert_eq!(members.step(SHARD, &few), evict);
+    assert_eq!(view.step(SHARD, &few), evict);
 }
 
 /// PE9, PE13: a store that leaves for its disk is to stay away.
 #[test]
 fn a_store_that_is_damaged_and_slow_leaves_for_the_cause_that_lets_it_leave() {
-    let mut members = members(Role::InSync, &[1, 2], &[]);
-    members.much_faster = BTreeSet::from([STORES[1], STORES[2]]);
-    members.damaged = BTreeMap::from([(STORES[0], ShardSet::from_iter([SHARD]))]);
+    let mut view = view(Role::InSync, &[1, 2], &[]);
+    view.much_faster = BTreeSet::from([STORES[1], STORES[2]]);
+    view.damaged = BTreeMap::from([(STORES[0], ShardSet::from_iter([SHARD]))]);
     let record = ShardRecord::first(0, &STORES, 7);
-    let leaves = |members: &Members, cause| {
-        let step = members.step_and_cause(SHARD, &record);
+    let leaves = |view: &View, cause| {
+        let step = view.step_and_cause(SHARD, &record);
         assert_eq!(step, Some((Step::Evict(STORES[0]), Some(cause))));
     };
-    leaves(&members, Cause::SlowDisk);
+    leaves(&view, Cause::SlowDisk);
     // Slow, it would stay.
-    members.lately_left = ShardSet::from_iter([SHARD]);
-    leaves(&members, Cause::Damage);
-    members.disk_hangs = true;
-    leaves(&members, Cause::DiskHangs);
+    view.lately_left = ShardSet::from_iter([SHARD]);
+    leaves(&view, Cause::Damage);
+    view.disk_hangs = true;
+    leaves(&view, Cause::DiskHangs);
 }
 
 /// PE9: what is damaged is set aside once the shard begins anew.
 #[test]
 fn a_store_comes_back_to_a_shard_that_was_damaged_and_leaves_again_if_its_copy_is() {
     let damaged = |role| {
-        let mut members = members(role, &[1], &[]);
-        members.damaged = BTreeMap::from([(STORES[0], ShardSet::from_iter([SHARD]))]);
-        members
+        let mut view = view(role, &[1], &[]);
+        view.damaged = BTreeMap::from([(STORES[0], ShardSet::from_iter([SHARD]))]);
+        view
     };
     let mut short = ShardRecord::first(0, &STORES[1..], 7);
     short.want = 3;
@@ -373,14 +407,14 @@ fn a_store_comes_back_to_a_shard_that_was_damaged_and_leaves_again_if_its_copy_i
 fn a_store_comes_back_where_there_is_room_and_gets_in_sync_once_it_has_copied() {
     let mut record = ShardRecord::first(0, &STORES[1..], 7);
     let back =
-        |role, live: &[usize], record: &ShardRecord| members(role, live, &[]).step(SHARD, record);
+        |role, live: &[usize], record: &ShardRecord| view(role, live, &[]).step(SHARD, record);
     assert_eq!(back(Role::None, &[1], &record), None);
     record.want = 3;
     let come = Some(Step::AddLearner(STORES[0]));
     assert_eq!(back(Role::None, &[1], &record), come);
     assert_eq!(back(Role::None, &[], &record), None);
     // One that it never held it takes later.
-    let mut other = members(Role::None, &[1], &[]);
+    let mut other = view(Role::None, &[1], &[]);
     other.roles.clear();
     assert_eq!(other.step(SHARD, &record), None);
     other.long_short.insert(SHARD);
@@ -395,11 +429,11 @@ fn a_store_comes_back_where_there_is_room_and_gets_in_sync_once_it_has_copied() 
     let copied = Role::Copied { added };
     assert_eq!(back(copied, &[1], &record), Some(promote));
     // AG1.
-    let mut early = members(copied, &[1], &[]);
+    let mut early = view(copied, &[1], &[]);
     early.copied.clear();
     assert_eq!(early.step(SHARD, &record), None);
     // It would be taken for dead again.
-    let mut unreached = members(Role::None, &[1], &[]);
+    let mut unreached = view(Role::None, &[1], &[]);
     let short = ShardRecord::first(0, &STORES[1..], 7).with_want(3);
     unreached.reaching = BTreeSet::from([STORES[2]]);
     assert!(unreached.is_wanted(SHARD, &short));

@@ -1,0 +1,70 @@
+//! Whether this node reaches stores that ask for it: they would come back, and be taken for dead if it does not. Pings
+//! are answered at once, so it tries beside them.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use simshard_proto::shard::v1 as pb;
+use simshard_topology::replication::StoreId;
+use tokio::time::Instant;
+
+use super::pings::answers;
+
+/// A try is good for this time.
+const FRESH_FOR: Duration = Duration::from_secs(1);
+
+/// What is known is forgotten after this time.
+const FORGOTTEN_AFTER: Duration = Duration::from_secs(10);
+
+/// Stores that are tried at once. More are told that nothing is known.
+const MOST_STORES: usize = 64;
+
+/// The last try of each store that has asked lately.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Reach(Arc<Mutex<BTreeMap<StoreId, Try>>>);
+
+#[derive(Debug)]
+struct Try {
+    address: String,
+    begun: Instant,
+    /// Whether the store answered at this address, the last time that it is known.
+    outcome: Option<bool>,
+}
+
+impl Reach {
+    /// Whether a store answers at an address, as far as it is known. Tries it, unless that was done just now.
+    pub(crate) fn of(&self, store: StoreId, address: &str) -> pb::Reached {
+        let now = Instant::now();
+        let mut tries = self.0.lock();
+        tries.retain(|_, one| now.saturating_duration_since(one.begun) < FORGOTTEN_AFTER);
+        let last = tries.get(&store).filter(|last| last.address == address);
+        let outcome = last.and_then(|last| last.outcome);
+        let is_fresh =
+            last.is_some_and(|last| now.saturating_duration_since(last.begun) < FRESH_FOR);
+        if !is_fresh && (tries.contains_key(&store) || tries.len() < MOST_STORES) {
+            let one = Try {
+                address: address.to_owned(),
+                begun: now,
+                outcome,
+            };
+            tries.insert(store, one);
+            tokio::spawn(self.clone().attempt(store, address.to_owned()));
+        }
+        match outcome {
+            None => pb::Reached::Unknown,
+            Some(true) => pb::Reached::Yes,
+            Some(false) => pb::Reached::No,
+        }
+    }
+
+    async fn attempt(self, store: StoreId, address: String) {
+        let is_reached = answers(&address, store).await;
+        if let Some(one) = self.0.lock().get_mut(&store)
+            && one.address == address
+        {
+            one.outcome = Some(is_reached);
+        }
+    }
+}
