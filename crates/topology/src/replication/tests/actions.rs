@@ -420,9 +420,18 @@ fn install(config: &Config, world: &World, store: u8, epoch: u8) -> Option<World
         return None;
     }
     let mut next = world.clone();
-    next.stores[usize::from(store)].is_stopped = false;
     let logged = Logged::Install(Entry::Install(Arc::clone(record)));
-    Some(append(config, next, store, logged))
+    if !held.is_stopped {
+        return Some(append(config, next, store, logged));
+    }
+    // A start has on disk and applies what it finds, the record too, before it serves: it cannot be taken back.
+    next.stores[usize::from(store)].is_stopped = false;
+    next = append(config, next, store, logged);
+    next.stores[usize::from(store)].sync();
+    while !next.stores[usize::from(store)].log.is_empty() {
+        next = applied(config, next, store);
+    }
+    Some(next)
 }
 
 fn crash(world: &World, store: u8, kept: u8) -> Option<World> {
