@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Instant;
 
-use anyhow::{Context, ensure};
+use anyhow::{Context, bail, ensure};
 use serde_json::Value;
 use wait4::Wait4;
 
@@ -17,6 +17,9 @@ use crate::workspace::Workspace;
 /// Lines of the made-up files.
 const MILLION: u64 = 1_000_000;
 const DENSE: u64 = 100_000;
+
+/// The environment variable by which `simshard` takes a lower level.
+const LEVEL: &str = "SIMSHARD_CPU";
 
 /// The figures of one case of a benchmark.
 #[derive(Clone)]
@@ -59,6 +62,8 @@ pub(crate) struct Programs<'a> {
     workspace: &'a Workspace,
     faiss: PythonTools,
     etcd: PathBuf,
+    /// The level of instructions that they may use at most.
+    level: Option<String>,
     /// Where made-up input and output lie.
     folder: PathBuf,
 }
@@ -69,6 +74,7 @@ impl<'a> Programs<'a> {
         workspace: &'a Workspace,
         faiss: PythonTools,
         etcd: PathBuf,
+        level: Option<String>,
     ) -> anyhow::Result<Self> {
         let folder = workspace.bench_data();
         if folder.exists() {
@@ -79,6 +85,7 @@ impl<'a> Programs<'a> {
             workspace,
             faiss,
             etcd,
+            level,
             folder,
         })
     }
@@ -161,7 +168,23 @@ impl<'a> Programs<'a> {
     fn simshard(&self) -> Command {
         let mut command = Command::new(self.workspace.program("release"));
         self.workspace.at_root(&mut command);
+        if let Some(level) = &self.level {
+            command.env(LEVEL, level);
+        }
         command
+    }
+
+    /// The level of instructions that the program uses. One that was asked for must be that.
+    pub(crate) fn level(&self) -> anyhow::Result<String> {
+        let figure = self.bench("engine", &["--n", "1000"], "insert_bulk")?;
+        let level = figure.0["level"].as_str();
+        let level = level.context("the figure has no level")?;
+        match &self.level {
+            Some(asked) if asked != level => bail!(
+                "this machine has no {asked}: its best level is {level}, and `simshard --help` names those below"
+            ),
+            Some(_) | None => Ok(level.to_owned()),
+        }
     }
 
     /// How many times as many queries a second as FAISS, on the same data, one after the other.

@@ -9,6 +9,8 @@ use crate::process;
 /// A machine, a version, a day, and what else went on.
 pub(crate) struct Machine {
     pub(super) processor: String,
+    /// The instructions that the program uses.
+    pub(super) level: String,
     pub(super) threads: usize,
     pub(super) memory_gib: u64,
     pub(super) system: String,
@@ -19,7 +21,12 @@ pub(crate) struct Machine {
 }
 
 impl Machine {
-    /// This machine, now.
+    /// The title of its section on the page.
+    pub(super) fn title(&self) -> String {
+        format!("{}, {}", self.processor, self.level)
+    }
+
+    /// This machine, now. The level is not known yet.
     pub(crate) fn this() -> Self {
         let of = |program: &str, arguments: &[&str]| {
             process::output_of(Command::new(program).args(arguments))
@@ -33,6 +40,7 @@ impl Machine {
         });
         Self {
             processor: field(&cpus, "model name").unwrap_or("unknown").to_owned(),
+            level: String::new(),
             threads: thread::available_parallelism().map_or(1, usize::from),
             memory_gib: (kilobytes.unwrap_or(0) + (1 << 19)) >> 20,
             system: of("uname", &["-sr"]),
@@ -40,6 +48,11 @@ impl Machine {
             date: of("date", &["-u", "+%Y-%m-%d"]),
             load: load(&fs::read_to_string("/proc/loadavg").unwrap_or_default()),
         }
+    }
+
+    /// With the level of a program.
+    pub(crate) fn with_level(self, level: String) -> Self {
+        Self { level, ..self }
     }
 }
 

@@ -7,5 +7,5 @@ mod rows;
 
 pub(crate) use figures::Programs;
 pub(crate) use machine::Machine;
-pub(crate) use page::{constants, notes_of, page};
+pub(crate) use page::{constants, page};
 pub(crate) use rows::{Case, Measured, cases};

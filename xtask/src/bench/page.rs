@@ -1,62 +1,94 @@
 //! `docs/benchmarks.md`: what was measured beside what was promised, and how it was taken.
 
 use super::machine::Machine;
-use super::rows::{Measured, Target, Unit};
+use super::rows::{Measured, Target, Unit, cases};
 
-/// What precedes the table, and the notes after it, which people write and every run keeps.
+/// What precedes the sections, and the notes after them, which people write and every run keeps.
 const HEAD: &str = "\
 # Benchmarks
 
 Written by `cargo xtask bench`, which builds the release binary, measures every row and puts the
-medians here. *Target* is what the project asks of itself on a machine with two cores of 2024 or
-later; where a row misses it, the notes say why, by the row's name. Of `bench engine`, `bench batch` and
-`bench cluster` the answers behind every figure are checked: all of them at n = 100,000, before anything
-is timed. The rows `cluster-…` measure nodes and a router that are processes of their own, as operators
+medians here. Each machine has a section for each level of its instructions, the newest first. *Target* is what the
+project asks of itself on a machine with two cores of 2024 or later; where a row misses it, the notes say why, by the
+row's name. *Took* is the time of one run, which rows that are measured together share. Of `bench engine`,
+`bench batch` and `bench cluster` the answers behind every figure are checked: all of them at n = 100,000, before
+anything is timed. The rows `cluster-…` measure nodes and a router that are processes of their own, as operators
 start them, by a client on the same machine: what it takes is part of the figures.
 ";
 
-/// The heads of the table.
+/// The heads of a table.
 const COLUMNS: &str = "\
-| row | what | target | median | least to most | runs | against target | |
-|---|---|---|---|---|---|---|---|
+| row | what | target | median | least to most | runs | took | on | against target | |
+|---|---|---|---|---|---|---|---|---|---|
 ";
 
 /// Where the notes begin: what people wrote below it is kept.
-pub(crate) const NOTES: &str = "## Notes\n";
+const NOTES: &str = "## Notes\n";
 
-/// The page, with the notes of the page before it.
-pub(crate) fn page(machine: &Machine, measured: &[Measured], notes: &str) -> String {
-    let table: String = measured.iter().map(|one| line(one, notes)).collect();
-    let taken = taken(machine, measured);
-    format!("{HEAD}\n{taken}\n{COLUMNS}{table}\n{NOTES}{notes}")
+/// Before the title of a section.
+const SECTION: &str = "\n## ";
+
+/// The page before, with what was measured now: in the section of this machine and level, which comes first. Its other rows
+/// stay, and so do the other sections and the notes.
+pub(crate) fn page(before: &str, machine: &Machine, measured: &[Measured]) -> String {
+    let (sections, notes) = parts(before);
+    let title = machine.title();
+    let (same, others): (Vec<_>, Vec<_>) = sections
+        .into_iter()
+        .partition(|section| section.lines().next() == Some(&*title));
+    let section = section(machine, &same.concat(), measured, notes);
+    let sections = std::iter::once(&*section).chain(others);
+    let sections: String = sections
+        .map(|section| format!("{SECTION}{}\n", section.trim_end()))
+        .collect();
+    format!("{HEAD}{sections}\n{NOTES}{notes}")
 }
 
-/// How the figures were taken: on what, how often, and beside which other work.
-fn taken(machine: &Machine, measured: &[Measured]) -> String {
+/// The sections of a page, each from its title on, and its notes.
+fn parts(page: &str) -> (Vec<&str>, &str) {
+    let (sections, notes) = page.split_once(NOTES).unwrap_or((page, ""));
+    (sections.split(SECTION).skip(1).collect(), notes)
+}
+
+/// What this machine gave: before, and now.
+fn section(machine: &Machine, before: &str, measured: &[Measured], notes: &str) -> String {
+    let rows = cases().into_iter().flat_map(|case| case.rows);
+    let table: String = rows
+        .filter_map(|row| {
+            let now = measured.iter().find(|one| one.row.name == row.name);
+            now.map(|one| line(one, &machine.date, notes))
+                .or_else(|| Some(format!("{}\n", line_of(before, row.name)?)))
+        })
+        .collect();
+    let title = machine.title();
+    let taken = taken(machine);
+    format!("{title}\n\n{taken}\n{COLUMNS}{table}")
+}
+
+/// The line of a row, the first in a text.
+fn line_of<'a>(text: &'a str, name: &str) -> Option<&'a str> {
+    let start = format!("| `{name}` |");
+    text.lines().find(|line| line.starts_with(&start))
+}
+
+/// How the last figures were taken: on what, and beside which other work.
+fn taken(machine: &Machine) -> String {
     let Machine {
-        processor,
         threads,
         memory_gib,
         system,
         compiler,
-        date,
         load,
+        ..
     } = machine;
-    let runs = || measured.iter().map(|one| one.values.len());
-    let runs = match (runs().min().unwrap_or(0), runs().max().unwrap_or(0)) {
-        (1, 1) => "once".to_owned(),
-        (least, most) if least == most => format!("{most} times"),
-        (least, most) => format!("{least} to {most} times"),
-    };
     let load = load.map_or("unknown".to_owned(), |load| format!("{load:.2}"));
     format!(
-        "Measured on {date}: {processor}, {threads} threads, {memory_gib} GiB, {system}, {compiler}.\n\
-         Each row was measured {runs}. Before the first of them, and before the build, the machine's load\n\
-         average over a minute was {load}.\n"
+        "{threads} threads, {memory_gib} GiB, {system}, {compiler}.\n\
+         Before the last run, and before its build, the machine's load average over a minute was {load}.\n"
     )
 }
 
-fn line(measured: &Measured, notes: &str) -> String {
+fn line(measured: &Measured, date: &str, notes: &str) -> String {
     let row = &measured.row;
     let median = measured.median();
     // Above 1 is better than promised, whichever way the bound points.
@@ -80,12 +112,13 @@ fn line(measured: &Measured, notes: &str) -> String {
         }
     };
     format!(
-        "| `{}` | {} | {sign} {} | {} | {range} | {} | {against} | {} |\n",
+        "| `{}` | {} | {sign} {} | {} | {range} | {} | {:.0} s | {date} | {against} | {} |\n",
         row.name,
         row.what,
         written(bound, row.unit),
         written(median, row.unit),
         measured.values.len(),
+        measured.seconds,
         verdict(measured, notes),
     )
 }
@@ -125,37 +158,30 @@ const ESTIMATED_BY: [&str; 5] = [
     "served-memory",
 ];
 
-/// The medians of these rows as JSON; `None` if one was not measured.
-pub(crate) fn constants(measured: &[Measured]) -> Option<String> {
+/// The medians of these rows as JSON, each of the first section that has it; `None` if one has none.
+pub(crate) fn constants(page: &str) -> Option<String> {
     let lines = ESTIMATED_BY.map(|name| {
-        let found = measured.iter().find(|one| one.row.name == name)?;
-        // As many digits as the page has.
-        let (value, unit) = (found.median(), found.row.unit);
-        let digits = if unit == Unit::Bytes { 1 } else { 2 };
-        Some(format!("  \"{name}\": {value:.digits$}"))
+        let median = line_of(page, name)?.split(" | ").nth(3)?;
+        let value: f64 = median.split(' ').next()?.parse().ok()?;
+        Some(format!("  \"{name}\": {value:?}"))
     });
     let lines: Option<Vec<String>> = lines.into_iter().collect();
     Some(format!("{{\n{}\n}}\n", lines?.join(",\n")))
 }
 
-/// The notes of an earlier page.
-pub(crate) fn notes_of(page: &str) -> &str {
-    page.split_once(NOTES).map_or("", |(_, notes)| notes)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bench::cases;
 
-    fn machine() -> Machine {
+    fn machine(processor: &str, date: &str) -> Machine {
         Machine {
-            processor: "P".to_owned(),
+            processor: processor.to_owned(),
+            level: "avx2".to_owned(),
             threads: 2,
             memory_gib: 24,
             system: "S".to_owned(),
             compiler: "C".to_owned(),
-            date: "2026-01-02".to_owned(),
+            date: date.to_owned(),
             load: Some(0.25),
         }
     }
@@ -165,22 +191,24 @@ mod tests {
         Measured {
             row: cases()[0].rows[0],
             values: values.to_vec(),
+            seconds: 2.4,
         }
     }
 
     #[test]
     fn a_row_has_its_target_its_median_its_range_and_a_verdict() {
-        let met = line(&measured(&[6.0, 5.0, 9.0]), "");
+        let line = |values: &[f64]| line(&measured(values), "2026-01-02", "");
+        let met = line(&[6.0, 5.0, 9.0]);
         assert!(met.starts_with("| `find-all` | find_all bulk, "), "{met}");
-        let figures = "| ≥ 5.00 M/s | 6.00 M/s | 5.00 M/s to 9.00 M/s | 3 | 1.20 × | met |\n";
+        let figures = "| ≥ 5.00 M/s | 6.00 M/s | 5.00 M/s to 9.00 M/s | 3 | 2 s | 2026-01-02 | 1.20 × | met |\n";
         assert!(met.ends_with(figures), "{met}");
-        let once = line(&measured(&[5.0]), "");
-        assert!(once.ends_with("| 5.00 M/s | – | 1 | 1.00 × | met |\n"));
+        let once = line(&[5.0]);
+        assert!(once.ends_with("| 5.00 M/s | – | 1 | 2 s | 2026-01-02 | 1.00 × | met |\n"));
     }
 
     #[test]
     fn a_missed_row_says_whether_the_notes_explain_it() {
-        let missed = |notes| line(&measured(&[4.0]), notes);
+        let missed = |notes| line(&measured(&[4.0]), "", notes);
         let explained = missed("\n`find-all`: the machine was busy.\n");
         assert!(explained.ends_with("| 0.80 × | **missed**, see [notes](#notes) |\n"));
         for notes in ["", "\n`find-all-50m`: the machine was busy.\n"] {
@@ -189,58 +217,58 @@ mod tests {
     }
 
     #[test]
-    fn the_page_says_how_its_figures_were_taken() {
-        let text = |values: &[&[f64]]| {
-            let measured: Vec<_> = values.iter().map(|values| measured(values)).collect();
-            page(&machine(), &measured, "").replace('\n', " ")
-        };
-        let once = text(&[&[1.0], &[2.0]]);
-        assert!(once.contains("Each row was measured once. "), "{once}");
-        assert!(once.contains("load average over a minute was 0.25. "));
-        assert!(text(&[&[1.0; 5]]).contains("was measured 5 times. "));
-        assert!(text(&[&[1.0; 5], &[1.0; 3]]).contains("was measured 3 to 5 times. "));
+    fn a_machine_replaces_its_own_rows_only_and_comes_first() {
+        let first = page("", &machine("P", "2026-01-02"), &[measured(&[6.0])]);
+        let notes = format!("{first}\nWhy.\n");
+        let other = page(&notes, &machine("Q", "2026-01-03"), &[measured(&[7.0])]);
+        let two = [Measured {
+            row: cases()[0].rows[1],
+            ..measured(&[8.0])
+        }];
+        let again = page(&other, &machine("P", "2026-01-04"), &two);
+        let (sections, kept) = parts(&again);
+        assert_eq!(kept, "\nWhy.\n");
+        let titles: Vec<_> = sections
+            .iter()
+            .map(|one| one.lines().next().unwrap())
+            .collect();
+        assert_eq!(titles, ["P, avx2", "Q, avx2"]);
+        let date = |name| line_of(sections[0], name).unwrap().contains("2026-01-04");
+        assert!(date(two[0].row.name) && !date("find-all"));
+        assert!(
+            line_of(sections[1], "find-all")
+                .unwrap()
+                .contains("7.00 M/s")
+        );
+        assert_eq!(page(&again, &machine("P", "2026-01-04"), &two), again);
     }
 
     #[test]
-    fn constants_are_the_medians_of_rows_that_are_all_there() {
+    fn constants_are_the_newest_medians_of_rows_that_are_all_there() {
         let rows = || cases().into_iter().flat_map(|case| case.rows);
-        let all: Vec<_> = rows()
-            .map(|row| Measured {
+        let all = |value: f64| {
+            rows().map(move |row| Measured {
                 row,
-                values: vec![7.125],
+                values: vec![value],
+                seconds: 1.0,
             })
-            .collect();
-        let constants = constants(&all).unwrap();
-        let read: serde_json::Value = serde_json::from_str(&constants).unwrap();
-        assert_eq!(read["memory"], 7.1);
+        };
+        let every: Vec<_> = all(7.125).collect();
+        let older = page("", &machine("P", ""), &every);
+        let some: Vec<_> = all(8.0).filter(|one| one.row.name == "memory").collect();
+        let page = page(&older, &machine("Q", ""), &some);
+        let read: serde_json::Value = serde_json::from_str(&constants(&page).unwrap()).unwrap();
+        assert_eq!(read["memory"], 8.0);
         assert_eq!(read["cluster-restart"], 7.12);
         assert_eq!(read.as_object().unwrap().len(), ESTIMATED_BY.len());
-        assert_eq!(super::constants(&all[..3]), None);
+        assert_eq!(constants("| `memory` |"), None);
     }
 
     /// What the program estimates by is what the page says.
     #[test]
     fn the_constants_of_the_program_are_those_of_the_page() {
+        let written = include_str!("../../../crates/cli/src/commands/size/measured.json");
         let page = include_str!("../../../docs/benchmarks.md");
-        let constants = include_str!("../../../crates/cli/src/commands/size/measured.json");
-        let constants: serde_json::Value = serde_json::from_str(constants).unwrap();
-        for name in ESTIMATED_BY {
-            let line = page
-                .lines()
-                .find(|line| line.starts_with(&format!("| `{name}` |")));
-            let line = line.unwrap_or_else(|| panic!("the page has no row {name}"));
-            let median = line.split(" | ").nth(3).unwrap();
-            let value = median.split(' ').next().unwrap().parse::<f64>().unwrap();
-            assert_eq!(constants[name], value, "{name}");
-        }
-    }
-
-    #[test]
-    fn the_notes_of_an_earlier_page_stay() {
-        let first = page(&machine(), &[measured(&[5.0])], "\nWhy.\n");
-        assert_eq!(notes_of(&first), "\nWhy.\n");
-        let second = page(&machine(), &[measured(&[4.0])], notes_of(&first));
-        assert_eq!(notes_of(&second), "\nWhy.\n");
-        assert_eq!(notes_of("something else"), "");
+        assert_eq!(constants(page).unwrap(), written);
     }
 }

@@ -7,6 +7,8 @@ mod cluster;
 mod engine;
 mod failures;
 
+use std::time::Instant;
+
 use anyhow::{Context, ensure};
 
 use super::figures::Programs;
@@ -62,6 +64,8 @@ pub(crate) struct Promise {
 pub(crate) struct Measured {
     pub(crate) row: Promise,
     pub(crate) values: Vec<f64>,
+    /// How long a run took, with the rows that it shares.
+    pub(crate) seconds: f64,
 }
 
 impl Measured {
@@ -112,14 +116,20 @@ impl Case {
         let measured = |&row| Measured {
             row,
             values: Vec::new(),
+            seconds: 0.0,
         };
         let mut measured: Vec<Measured> = self.rows.iter().map(measured).collect();
+        let started = Instant::now();
         for _ in 0..runs {
             let values = (self.measure)(programs).with_context(|| self.names())?;
             ensure!(values.len() == measured.len(), "not a value for each row");
             for (one, value) in measured.iter_mut().zip(values) {
                 one.values.push(value);
             }
+        }
+        let seconds = started.elapsed().as_secs_f64() / runs as f64;
+        for one in &mut measured {
+            one.seconds = seconds;
         }
         Ok(measured)
     }
@@ -177,6 +187,7 @@ mod tests {
             Measured {
                 row,
                 values: values.to_vec(),
+                seconds: 0.0,
             }
             .median()
         };

@@ -20,7 +20,8 @@ const CONSTANTS: &str = "crates/cli/src/commands/size/measured.json";
 /// Measure what the project promises of speed and memory, and write docs/benchmarks.md
 ///
 /// Writes what `simshard size` estimates by too. Takes about half an hour and wants a machine that does nothing else. Installs FAISS into
-/// target/tools/faiss, saying so first. With --only the page is printed, not written.
+/// target/tools/faiss, saying so first. Each machine and level has a section of its own on the page. With --only the section is
+/// printed, and written with --write: its other rows stay.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
     /// Runs of every row; heavy rows get half as many, rounded up
@@ -30,6 +31,12 @@ pub(crate) struct Arguments {
     /// may be given several times
     #[arg(long, value_name = "ROW")]
     only: Vec<String>,
+    /// Write the page although only some rows are measured
+    #[arg(long, requires = "only")]
+    write: bool,
+    /// Let the program use no instructions beyond this level, such as avx2
+    #[arg(long, value_name = "LEVEL")]
+    level: Option<String>,
     /// Print the names of the rows
     #[arg(long)]
     list: bool,
@@ -50,16 +57,17 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let etcd = tools::etcd(&workspace)?;
     let build = "build --release --package simshard-cli --all-features";
     process::run(workspace.cargo().args(build.split(' ')))?;
-    let programs = Programs::new(&workspace, faiss, etcd)?;
+    let programs = Programs::new(&workspace, faiss, etcd, arguments.level.clone())?;
+    let machine = machine.with_level(programs.level()?);
     programs.check()?;
     let measured = measure(cases, &programs, arguments.runs.into())?;
 
     let path = workspace.root().join(PAGE);
     let before = fs::read_to_string(&path).unwrap_or_default();
-    let page = bench::page(&machine, &measured, bench::notes_of(&before));
-    if arguments.only.is_empty() {
+    let page = bench::page(&before, &machine, &measured);
+    if arguments.only.is_empty() || arguments.write {
         fs::write(&path, &page).with_context(|| format!("cannot write {}", path.display()))?;
-        let constants = bench::constants(&measured).context("not all rows were measured")?;
+        let constants = bench::constants(&page).context("not all rows were ever measured")?;
         let path = workspace.root().join(CONSTANTS);
         fs::write(&path, constants).with_context(|| format!("cannot write {}", path.display()))?;
     }

@@ -43,6 +43,28 @@ fn search_cases() -> Vec<Case> {
             )],
             |programs| Ok(vec![find_all(programs, "50000000", "random", "1")?]),
         ),
+        Case::heavy(
+            &[row(
+                "find-all-distance-6",
+                "find_all bulk, n = 10M, (8, 6), half with matches, queries a second",
+                AtLeast(1.1),
+                Millions,
+            )],
+            |programs| {
+                let layout = [
+                    "--n",
+                    "10000000",
+                    "--blocks",
+                    "8",
+                    "--distance",
+                    "6",
+                    "--threads",
+                    "1",
+                ];
+                let figure = programs.bench("engine", &layout, "find_all_bulk")?;
+                Ok(vec![millions(&figure)?])
+            },
+        ),
         Case::light(
             &[row(
                 "find-all-skewed",
