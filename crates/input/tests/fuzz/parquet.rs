@@ -98,6 +98,7 @@ fn columns(content: ContentColumn) -> TableColumns {
     TableColumns {
         id: Some("id".to_owned()),
         content,
+        rank: None,
     }
 }
 
