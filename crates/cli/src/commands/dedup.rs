@@ -33,6 +33,7 @@ leaves out are left out of the output too.
 Examples:
   simshard dedup pages.jsonl.zst -o clean.jsonl.zst
   simshard dedup pages.jsonl -o clean.jsonl --keep newest:date --by pairs
+  simshard dedup pages.parquet -o clean.parquet --keep highest:score
   simshard dedup 'crawl/*.warc.gz' -o clean/ --dropped dropped.tsv
   simshard dedup new.jsonl -o add.jsonl --against articles --insert")]
 pub struct DedupArgs {
@@ -51,9 +52,10 @@ pub struct DedupArgs {
     /// Which of several is preferred: first, longest, newest:FIELD or highest:FIELD
     ///
     /// Of equals it is the first of the input. `longest` counts the characters of the text. The
-    /// fields are those of jsonl: dates as in RFC 3339 for `newest`, numbers for `highest`. Where
-    /// there is no such field, or null, the document comes last; another value is a bad line. A field
-    /// that no document has is an error.
+    /// fields are those of jsonl, or columns of csv and parquet: dates as in RFC 3339 for `newest`,
+    /// numbers for `highest`; in parquet `newest` takes dates and timestamps too, which are in UTC
+    /// without a time zone. Where the field is null, empty or, in jsonl, not there, the document comes
+    /// last; another value is a bad line. A field that no document has is an error.
     #[arg(
         long,
         value_name = "WHICH",
