@@ -5,7 +5,7 @@
 //! | id          | a string, or an integer of any width                                          |
 //! | text        | a string                                                                      |
 //! | fingerprint | an integer of any width, or a string of decimal digits                        |
-//! | number      | an integer, a float, or a decimal of at most 16 bytes that have a fixed length |
+//! | number      | an integer, a float of 32 or 64 bits, or a decimal of at most 38 digits        |
 //! | date        | a string, a date, or a timestamp, INT96 too; without a time zone it is in UTC |
 //!
 //! A string is a BYTE_ARRAY that is marked as STRING, ENUM or JSON, or not marked at all, and holds UTF-8. A column

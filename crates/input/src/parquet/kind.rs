@@ -17,7 +17,8 @@ const NANOSECONDS_OF_A_TICK: i64 = 100;
 /// The Julian day on which 1970 begins: INT96 counts in such days.
 const JULIAN_DAY_OF_1970: i64 = 2_440_588;
 
-/// The most bytes of a decimal.
+/// The most digits of a decimal, and the bytes that hold them.
+const DECIMAL_DIGITS: i32 = 38;
 const DECIMAL_BYTES: usize = 16;
 
 /// The type of a column's values.
@@ -46,14 +47,11 @@ impl Kind {
     /// The type of a column's values, if it is supported.
     pub(super) fn of(descriptor: &ColumnDescriptor) -> Option<Self> {
         match descriptor.physical_type() {
-            Type::BYTE_ARRAY => is_string(descriptor).then_some(Self::Strings),
+            Type::BYTE_ARRAY if is_string(descriptor) => Some(Self::Strings),
+            Type::BYTE_ARRAY | Type::FIXED_LEN_BYTE_ARRAY => decimals(descriptor),
             Type::INT32 | Type::INT64 => of_integers(descriptor),
             Type::INT96 => Some(Self::Times(Unit::Int96)),
             Type::FLOAT | Type::DOUBLE => Some(Self::Floats),
-            Type::FIXED_LEN_BYTE_ARRAY => {
-                let bytes = usize::try_from(descriptor.type_length()).ok()?;
-                decimals(descriptor).filter(|_| bytes <= DECIMAL_BYTES)
-            }
             Type::BOOLEAN => None,
         }
     }
@@ -93,7 +91,7 @@ impl Kind {
         };
         let digits = big_endian(bytes.data());
         let digits = digits.ok_or_else(|| {
-            LibraryError::General("a decimal has other bytes than its type".to_owned())
+            LibraryError::General("a decimal has more digits than its type".to_owned())
         })?;
         Ok(Cell::Number(decimal(digits, scale)))
     }
@@ -126,13 +124,16 @@ fn decimal(digits: i128, scale: i32) -> f64 {
     written.parse().unwrap_or(f64::NAN)
 }
 
-/// A number in two's complement, the highest byte first.
+/// A number in two's complement, the highest byte first; `None` if it is too large.
 fn big_endian(bytes: &[u8]) -> Option<i128> {
     let is_negative = bytes.first().is_some_and(|first| *first >= 0x80);
-    let mut whole = [if is_negative { 0xFF } else { 0 }; DECIMAL_BYTES];
-    let start = DECIMAL_BYTES.checked_sub(bytes.len())?;
-    whole[start..].copy_from_slice(bytes);
-    Some(i128::from_be_bytes(whole))
+    let sign = if is_negative { 0xFF } else { 0 };
+    let (signs, bytes) = bytes.split_at(bytes.len().saturating_sub(DECIMAL_BYTES));
+    let mut whole = [sign; DECIMAL_BYTES];
+    whole[DECIMAL_BYTES - bytes.len()..].copy_from_slice(bytes);
+    let number = i128::from_be_bytes(whole);
+    let is_whole = signs.iter().all(|byte| *byte == sign) && (number < 0) == is_negative;
+    is_whole.then_some(number)
 }
 
 fn is_string(descriptor: &ColumnDescriptor) -> bool {
@@ -204,12 +205,14 @@ fn of_converted(converted: ConvertedType) -> Option<Kind> {
     }
 }
 
-/// Decimals, if the column is marked as such.
+/// Decimals, if the column is marked as such, and they have not too many digits.
 fn decimals(descriptor: &ColumnDescriptor) -> Option<Kind> {
-    let scale = match descriptor.logical_type_ref() {
-        Some(LogicalType::Decimal(decimal)) => decimal.scale,
-        None if descriptor.converted_type() == ConvertedType::DECIMAL => descriptor.type_scale(),
+    let (digits, scale) = match descriptor.logical_type_ref() {
+        Some(LogicalType::Decimal(decimal)) => (decimal.precision, decimal.scale),
+        None if descriptor.converted_type() == ConvertedType::DECIMAL => {
+            (descriptor.type_precision(), descriptor.type_scale())
+        }
         Some(_) | None => return None,
     };
-    Some(Kind::Decimals { scale })
+    (digits <= DECIMAL_DIGITS).then_some(Kind::Decimals { scale })
 }

@@ -114,7 +114,9 @@ impl NamedColumn<'_> {
                 Part::Id | Part::Fingerprint => "strings or integers",
                 Part::Text => "strings",
                 Part::Rank(RankedBy::Date) => "dates, timestamps, or strings as in RFC 3339",
-                Part::Rank(RankedBy::Number) => "integers, floating point numbers or decimals",
+                Part::Rank(RankedBy::Number) => {
+                    "integers, floats of 32 or 64 bits, or decimals of at most 38 digits"
+                }
             },
         }
     }

@@ -84,19 +84,22 @@ fn numbers_are_ranked_alike_in_lines_and_in_csv() {
 #[test]
 fn numbers_of_many_digits_are_rounded_once() {
     let values = [
-        "0.30000000000000004",
-        "123456789.12345678",
+        "0.9522444552911937",
+        "-0.9221885624698875",
         "8.41e21",
         "2.2250738585072014e-308",
     ];
     let numbers = [
-        0.300_000_000_000_000_04,
-        123_456_789.123_456_78,
+        0.952_244_455_291_193_7,
+        -0.922_188_562_469_887_5,
         8.41e21,
         2.225_073_858_507_201_4e-308,
     ];
+    let expected = numbers.map(|number: f64| match number < 0.0 {
+        true => !number.to_bits(),
+        false => number.to_bits() | 1 << 63,
+    });
     for (format, bytes) in [(Format::Jsonl, json(&values)), (Format::Csv, csv(&values))] {
-        let expected = numbers.map(|number: f64| number.to_bits() | 1 << 63);
         assert_eq!(ranks(format, "highest:v", bytes)[1..], expected, "{format}");
     }
 }
@@ -306,6 +309,30 @@ mod parquet {
             "fixed_len_byte_array (13) v (DECIMAL(30, 3))",
             &decimals,
         );
+        let bytes = |bytes: &[u8]| Some(ByteArray::from(bytes.to_vec()));
+        let decimals = [
+            (bytes(&[0xFF; 40]), "-0.01"),
+            (bytes(&[0xFE]), "-0.02"),
+            (bytes(&[0, 0xFF]), "2.55"),
+        ];
+        assert_alike::<ByteArrayType>("highest:v", "binary v (DECIMAL(9, 2))", &decimals);
+    }
+
+    /// PQ2.
+    #[test]
+    fn a_decimal_that_is_too_large_is_damage() {
+        for value in [
+            &[0x80; 17][..],
+            &[1; 17],
+            &[[0xFF; 16].as_slice(), &[0; 16]].concat(),
+        ] {
+            let values = [Some(ByteArray::from(value.to_vec()))];
+            let bytes = table::<ByteArrayType>("binary v (DECIMAL(38, 0))", &values);
+            let refused = ranks_of(&skipping(Format::Parquet, &[]), "highest:v", bytes);
+            let expected = "<stdin>: cannot read on after row 2, in row group 1 of 1: \
+                            a decimal has more digits than its type";
+            assert_eq!(refused.unwrap_err().to_string(), expected);
+        }
     }
 
     #[test]
@@ -408,7 +435,7 @@ mod parquet {
             let refused = ranks_of(&args(Format::Parquet, &[]), keep, bytes);
             refused.unwrap_err().to_string()
         };
-        let numbers = "integers, floating point numbers or decimals";
+        let numbers = "integers, floats of 32 or 64 bits, or decimals of at most 38 digits";
         let dates = "dates, timestamps, or strings as in RFC 3339";
         for (keep, column, found, expected) in [
             (
@@ -428,7 +455,7 @@ mod parquet {
             ),
             (
                 "highest:v",
-                "binary v (DECIMAL(9, 0))",
+                "binary v (DECIMAL(39, 0))",
                 "BYTE_ARRAY (DECIMAL)",
                 numbers,
             ),

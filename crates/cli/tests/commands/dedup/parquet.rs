@@ -222,7 +222,7 @@ fn a_column_that_cannot_say_what_is_preferred_is_named() {
         ),
         (
             "highest:at",
-            "in.parquet: the column \"at\" is INT32 (DATE): expected integers, floating point numbers or",
+            "in.parquet: the column \"at\" is INT32 (DATE): expected integers, floats of",
         ),
         (
             "newest:id",
