@@ -9,6 +9,6 @@ pub enum Cell<B> {
     Signed(i64),
     Unsigned(u64),
     Number(f64),
-    /// Tenths of microseconds since 1970 in UTC, the least or the most where there are more.
+    /// Tenths of microseconds since 1970 in UTC. The least and the greatest number stand for all times beyond them.
     Time(i64),
 }

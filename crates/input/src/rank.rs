@@ -12,6 +12,9 @@ use crate::fields::{RankField, RankedBy};
 use crate::parse::{DecodedJson, decode_json, json_field};
 use crate::problem::{LineProblem, excerpt};
 
+/// Most bytes of a text that an error takes an excerpt of.
+const QUOTED_BYTES: usize = 256;
+
 /// The rank of a document without the field that ranks it.
 pub(crate) const LOWEST: u64 = 0;
 
@@ -96,9 +99,10 @@ fn shown(cell: Cell<&[u8]>) -> String {
     }
 }
 
-/// A text as JSON writes it.
+/// The beginning of a text, as JSON writes it: enough for an excerpt.
 fn quoted(text: &[u8]) -> String {
-    Value::from(String::from_utf8_lossy(text)).to_string()
+    let beginning = &text[..text.len().min(QUOTED_BYTES)];
+    Value::from(String::from_utf8_lossy(beginning)).to_string()
 }
 
 /// A number that grows as the given one does, and is never the lowest.

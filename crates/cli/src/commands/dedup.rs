@@ -51,11 +51,11 @@ pub struct DedupArgs {
     pub by: By,
     /// Which of several is preferred: first, longest, newest:FIELD or highest:FIELD
     ///
-    /// Of equals it is the first of the input. `longest` counts the characters of the text. The
-    /// fields are those of jsonl, or columns of csv and parquet: dates as in RFC 3339 for `newest`,
-    /// numbers for `highest`; in parquet `newest` takes dates and timestamps too, which are in UTC
-    /// without a time zone. Where the field is null, empty or, in jsonl, not there, the document comes
-    /// last; another value is a bad line. A field that no document has is an error.
+    /// Of equals it is the first of the input. `longest` counts the characters of the text. FIELD is a
+    /// field of jsonl, or a column of csv or parquet. `highest` takes numbers. `newest` takes dates as in
+    /// RFC 3339, and dates and timestamps of parquet, which are in UTC if they have no time zone. A
+    /// document without a value comes last; another value is a bad line. A field that no document has is
+    /// an error, and so is a column that is not there.
     #[arg(
         long,
         value_name = "WHICH",

@@ -95,9 +95,12 @@ fn numbers_of_many_digits_are_rounded_once() {
         8.41e21,
         2.225_073_858_507_201_4e-308,
     ];
-    let expected = numbers.map(|number: f64| match number < 0.0 {
-        true => !number.to_bits(),
-        false => number.to_bits() | 1 << 63,
+    let expected = numbers.map(|number: f64| {
+        if number < 0.0 {
+            !number.to_bits()
+        } else {
+            number.to_bits() | 1 << 63
+        }
     });
     for (format, bytes) in [(Format::Jsonl, json(&values)), (Format::Csv, csv(&values))] {
         assert_eq!(ranks(format, "highest:v", bytes)[1..], expected, "{format}");
