@@ -160,8 +160,7 @@ fn find_fields<'a>(
     required.collect()
 }
 
-/// The value of a field of the object on a line, as it is written, or of one inside objects by its path; `None` if there
-/// is none.
+/// The value of a field of the object on a line, or of one inside objects by its path, as it is written.
 pub(crate) fn field<'a>(line: &'a str, name: &str) -> Result<Option<&'a str>, LineProblem> {
     match only_field(line, name)? {
         Some(value) => Ok(Some(value)),
