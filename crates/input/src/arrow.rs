@@ -44,9 +44,10 @@ use messages::{Holds, Messages};
 use schema::{Field, Layout};
 use values::Values;
 
+use crate::cell::Cell;
 use crate::fields::TableColumns;
 use crate::ids::Ids;
-use crate::table::{Cell, Table, TableDocuments};
+use crate::table::{Table, TableDocuments};
 
 /// The version of the format that is read: the fifth, of Arrow 1.0. The fourth has other unions.
 const VERSION: i16 = 4;

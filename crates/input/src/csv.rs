@@ -1,32 +1,19 @@
 //! The CSV format: a header, and a document a row.
-//!
-//! Values are parsed by `csv-core`: they stand between commas, and in quotes where they hold commas, quotes or line
-//! breaks. That parser takes the end of data for the end of a quoted value. So it gets a line break there, which within
-//! quotes does not end the row.
-//!
-//! # Invariants
-//! - TB1: a row that takes more than [`MAX_RECORD_BYTES`] or [`MAX_VALUES`] is an error, after which nothing is
-//!   read, and no more of it is held. A file that ends within a quoted value is an error. So a quote that is missing
-//!   costs no memory, and hides no rows.
+
+mod rows;
 
 use std::borrow::Cow;
-use std::io::{self, BufRead, BufReader, Read};
+use std::io::Read;
 
-use csv_core::{ReadRecordResult, Reader};
-
-use crate::document::{Content, Document, MAX_RECORD_BYTES, MAX_VALUES};
+use crate::document::{Content, Document, MAX_RECORD_BYTES};
 use crate::error::InputError;
-use crate::fields::{ContentColumn, ID_FLAGS, TableColumns, join};
-use crate::held::held;
+use crate::fields::{ContentColumn, ID_FLAGS, RANK_FLAGS, TableColumns, join};
 use crate::ids::Ids;
 use crate::parse::fingerprint;
-use crate::problem::{LineProblem, excerpt, not_utf8, refuse_nul};
+use crate::problem::LineProblem;
+use crate::rank::LOWEST;
 use crate::row_number::RowNumber;
-use crate::utf16::is_utf16;
-
-const BUFFER_BYTES: usize = 64 << 10;
-
-const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
+use rows::{Fault, Rows};
 
 /// The documents of one file, read as they are asked for. After a bad row it goes on with the next; after
 /// any other error it ends.
@@ -36,35 +23,21 @@ pub(crate) struct CsvDocuments {
     ids: Ids,
     columns: TableColumns,
     number: RowNumber,
-    /// The places of the id and the content, and how many columns there are; `None` before the header.
+    /// `None` before it was read.
     header: Option<Header>,
     /// The last line of the header.
     header_line: u64,
+    rank: u64,
     ended: bool,
 }
 
+/// The places of the columns that are read, and how many there are.
 #[derive(Clone)]
 struct Header {
     id: Option<usize>,
     contents: Vec<usize>,
+    rank: Option<usize>,
     columns: usize,
-}
-
-/// Rows one after another.
-pub(crate) struct Rows {
-    reader: BufReader<Box<dyn Read + Send>>,
-    core: Reader,
-    /// The values of a row, one after another.
-    pub(crate) values: Vec<u8>,
-    /// Where each of them ends.
-    ends: Vec<usize>,
-    columns: usize,
-    /// Line breaks before the next byte.
-    line_breaks: u64,
-    /// The first line of the row, from 1.
-    line: u64,
-    /// Whether the last byte was within a line.
-    is_in_line: bool,
 }
 
 /// Why there is no document.
@@ -73,24 +46,6 @@ pub(crate) enum CsvFault {
     Row(InputError),
     /// Nothing more can be read.
     File(InputError),
-}
-
-/// A problem that has no place yet.
-enum Fault {
-    Problem(LineProblem),
-    Unreadable(io::Error),
-}
-
-impl From<LineProblem> for Fault {
-    fn from(problem: LineProblem) -> Self {
-        Self::Problem(problem)
-    }
-}
-
-impl From<io::Error> for Fault {
-    fn from(error: io::Error) -> Self {
-        Self::Unreadable(error)
-    }
 }
 
 impl CsvDocuments {
@@ -109,6 +64,7 @@ impl CsvDocuments {
             number,
             header: None,
             header_line: 0,
+            rank: LOWEST,
             ended: false,
         }
     }
@@ -126,6 +82,10 @@ impl CsvDocuments {
                 None => None,
             },
             contents: contents.collect::<Result<_, _>>()?,
+            rank: match &self.columns.rank {
+                Some(field) => Some(self.rows.place(&field.name, RANK_FLAGS)?),
+                None => None,
+            },
             columns: self.rows.columns,
         };
         Ok(Some(header))
@@ -147,7 +107,12 @@ impl CsvDocuments {
         self.rows.line_breaks + u64::from(self.rows.is_in_line)
     }
 
-    fn document(&self, header: &Header) -> Result<Document, LineProblem> {
+    /// The rank that its field gives the row that was read last.
+    pub(crate) fn rank(&self) -> u64 {
+        self.rank
+    }
+
+    fn document(&self, header: &Header) -> Result<(Document, u64), LineProblem> {
         if self.rows.columns != header.columns {
             return Err(LineProblem::OtherColumns {
                 found: self.rows.columns,
@@ -174,7 +139,11 @@ impl CsvDocuments {
                 Content::Fingerprint(fingerprint(self.rows.value(place), notation)?)
             }
         };
-        Ok(Document { id, content })
+        let rank = match (&self.columns.rank, header.rank) {
+            (Some(field), Some(place)) => field.of_csv(self.rows.text(place)?)?,
+            (None, _) | (_, None) => LOWEST,
+        };
+        Ok((Document { id, content }, rank))
     }
 
     fn located(&self, fault: Fault) -> InputError {
@@ -208,9 +177,13 @@ impl CsvDocuments {
             Err(fault) => return Err(CsvFault::File(self.located(fault))),
         }
         self.number.row += 1;
-        let document = self.header.as_ref().map(|header| self.document(header));
-        let document = document.transpose();
-        document.map_err(|problem| CsvFault::Row(self.located(problem.into())))
+        let found = self.header.as_ref().map(|header| self.document(header));
+        let found = found.transpose();
+        let found = found.map_err(|problem| CsvFault::Row(self.located(problem.into())))?;
+        Ok(found.map(|(document, rank)| {
+            self.rank = rank;
+            document
+        }))
     }
 }
 
@@ -225,160 +198,4 @@ impl Iterator for CsvDocuments {
         self.ended = !matches!(read, Some(Ok(_) | Err(CsvFault::Row(_))));
         read
     }
-}
-
-impl Rows {
-    fn new(from: Box<dyn Read + Send>) -> Self {
-        let mut core = Reader::new();
-        // Of what it reads first, it would pass over a byte order mark, if that is there in one piece.
-        core.read_record(b"\n", &mut [0], &mut [0]);
-        Self {
-            reader: BufReader::with_capacity(BUFFER_BYTES, from),
-            core,
-            values: Vec::new(),
-            ends: Vec::new(),
-            columns: 0,
-            line_breaks: 0,
-            line: 0,
-            is_in_line: false,
-        }
-    }
-
-    /// Goes to the next row; whether there is one.
-    fn next(&mut self) -> Result<bool, Fault> {
-        if self.line == 0 {
-            self.pass_over_mark()?;
-        }
-        if !self.pass_over_line_breaks()? {
-            return Ok(false);
-        }
-        self.line = self.line_breaks + 1;
-        self.columns = 0;
-        let (mut filled, mut row_bytes) = (0, 0);
-        loop {
-            let held = held(&mut self.reader)?;
-            let at_end = held.is_empty();
-            // With the line break that ends the longest row.
-            let most = held.len().min(MAX_RECORD_BYTES + 1 - row_bytes);
-            let input = if at_end { b"\n" } else { &held[..most] };
-            let (values, ends) = (&mut self.values[filled..], &mut self.ends[self.columns..]);
-            let (result, read, written, ended) = self.core.read_record(input, values, ends);
-            if !at_end {
-                self.line_breaks += memchr::memchr_iter(b'\n', &input[..read]).count() as u64;
-                self.is_in_line = input[..read]
-                    .last()
-                    .map_or(self.is_in_line, |last| *last != b'\n');
-                self.reader.consume(read);
-                row_bytes += read;
-            }
-            filled += written;
-            self.columns += ended;
-            match result {
-                ReadRecordResult::Record => return Ok(true),
-                ReadRecordResult::End => return Ok(false),
-                _ if row_bytes > MAX_RECORD_BYTES => return Err(LineProblem::RowTooLong.into()),
-                ReadRecordResult::InputEmpty if at_end => return Err(LineProblem::OpenQuote.into()),
-                ReadRecordResult::InputEmpty => {}
-                ReadRecordResult::OutputFull => {
-                    grow(&mut self.values, BUFFER_BYTES, MAX_RECORD_BYTES + 1);
-                }
-                ReadRecordResult::OutputEndsFull if self.columns >= MAX_VALUES => {
-                    return Err(LineProblem::TooManyValues.into());
-                }
-                ReadRecordResult::OutputEndsFull => grow(&mut self.ends, 64, MAX_VALUES),
-            }
-        }
-    }
-
-    /// Passes over a byte order mark.
-    fn pass_over_mark(&mut self) -> io::Result<()> {
-        let mut first = Vec::new();
-        let most = BYTE_ORDER_MARK.len() as u64;
-        self.reader.by_ref().take(most).read_to_end(&mut first)?;
-        if first == BYTE_ORDER_MARK {
-            first.clear();
-            self.is_in_line = true;
-        }
-        let rest = std::mem::replace(&mut self.reader, BufReader::new(Box::new(io::empty())));
-        let whole = Box::new(io::Cursor::new(first).chain(rest));
-        self.reader = BufReader::with_capacity(BUFFER_BYTES, whole);
-        Ok(())
-    }
-
-    /// Passes over blank lines, and what is left of the line break before; whether anything follows.
-    fn pass_over_line_breaks(&mut self) -> io::Result<bool> {
-        loop {
-            let input = held(&mut self.reader)?;
-            let breaks = input
-                .iter()
-                .take_while(|byte| matches!(byte, b'\r' | b'\n'));
-            let breaks = breaks.count();
-            let (ends, goes_on) = (input.is_empty(), breaks < input.len());
-            self.line_breaks += memchr::memchr_iter(b'\n', &input[..breaks]).count() as u64;
-            self.is_in_line = input[..breaks]
-                .last()
-                .map_or(self.is_in_line, |last| *last != b'\n');
-            self.reader.consume(breaks);
-            if ends || goes_on {
-                return Ok(goes_on);
-            }
-        }
-    }
-
-    /// The place of a column of the header.
-    fn place(&self, name: &str, flags: &'static str) -> Result<usize, LineProblem> {
-        let mut places = (0..self.columns).filter(|place| self.value(*place) == name.as_bytes());
-        match (places.next(), places.next()) {
-            (Some(place), None) => Ok(place),
-            (Some(_), Some(_)) => Err(LineProblem::RepeatedField {
-                value: "the header".to_owned(),
-                name: excerpt(name),
-            }),
-            (None, _) => {
-                if let Some(problem) = self.other_header() {
-                    return Err(problem);
-                }
-                let names = (0..self.columns.min(20)).map(|place| {
-                    let name = String::from_utf8_lossy(self.value(place));
-                    format!("\"{}\"", excerpt(&name))
-                });
-                Err(LineProblem::MissingField {
-                    value: "the header".to_owned(),
-                    name: excerpt(name),
-                    present: names.collect::<Vec<_>>().join(", "),
-                    flags,
-                })
-            }
-        }
-    }
-
-    /// What is wrong with a header that is none of CSV in UTF-8.
-    fn other_header(&self) -> Option<LineProblem> {
-        if is_utf16(self.value(0)) {
-            return Some(LineProblem::Utf16);
-        }
-        let separators = [(b';', ";"), (b'\t', "\\t"), (b'|', "|")];
-        let mut separators = separators.into_iter();
-        let (_, separator) = separators.find(|(byte, _)| self.value(0).contains(byte))?;
-        (self.columns == 1).then_some(LineProblem::OtherSeparator { separator })
-    }
-
-    fn value(&self, place: usize) -> &[u8] {
-        let start = place.checked_sub(1).map_or(0, |before| self.ends[before]);
-        &self.values[start..self.ends[place]]
-    }
-
-    fn text(&self, place: usize) -> Result<&str, LineProblem> {
-        let bytes = self.value(place);
-        let text = std::str::from_utf8(bytes).map_err(|error| not_utf8(bytes, &error))?;
-        refuse_nul(text)?;
-        Ok(text)
-    }
-}
-
-/// Makes room for twice as many values, from the least to the most.
-fn grow<T: Clone + Default>(values: &mut Vec<T>, least: usize, most: usize) {
-    let length = (values.len() * 2).clamp(least, most);
-    values.reserve_exact(length - values.len());
-    values.resize(length, T::default());
 }

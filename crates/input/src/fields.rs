@@ -8,6 +8,9 @@ use crate::notation::Notation;
 /// The arguments that say what ids are.
 pub(crate) const ID_FLAGS: &str = "--id-field or --id row";
 
+/// The argument that names the field that documents are preferred by.
+pub(crate) const RANK_FLAGS: &str = "--keep";
+
 /// The arguments that name another field than that of texts.
 const TEXT_FLAGS: &str = "--text-field or --fingerprint-field";
 
@@ -64,6 +67,26 @@ pub struct TableColumns {
     pub id: Option<String>,
     /// The kind of their content.
     pub content: ContentColumn,
+    /// The column that says which document is preferred, if one does.
+    pub rank: Option<RankField>,
+}
+
+/// The field that says which of several documents is preferred.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RankField {
+    /// Its name.
+    pub name: String,
+    /// What its values are.
+    pub by: RankedBy,
+}
+
+/// What documents are preferred by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RankedBy {
+    /// A date, the latest first.
+    Date,
+    /// A number, the largest first.
+    Number,
 }
 
 /// The column that says what a document carries.

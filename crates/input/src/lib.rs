@@ -40,6 +40,7 @@
 
 pub mod arrow;
 mod batches;
+mod cell;
 mod chunk;
 mod columns;
 mod compress;
@@ -81,6 +82,7 @@ mod piece;
 mod position;
 mod preference;
 mod problem;
+mod rank;
 mod records;
 mod rewrite;
 mod row_number;
@@ -108,7 +110,7 @@ pub use document::{
 };
 pub use documents::Documents;
 pub use error::InputError;
-pub use fields::{ContentColumn, TableColumns};
+pub use fields::{ContentColumn, RankField, RankedBy, TableColumns};
 pub use first_bad::FirstBad;
 pub use format::Format;
 pub use html::Html;

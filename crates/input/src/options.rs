@@ -215,6 +215,7 @@ impl InputOptions {
         TableColumns {
             id: (!self.row_ids).then(|| named(&self.id_field, Self::ID_FIELD)),
             content,
+            rank: None,
         }
     }
 

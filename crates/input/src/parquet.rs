@@ -1,10 +1,12 @@
-//! The Parquet format: a document is a row, and what it carries stands in two columns.
+//! The Parquet format: a document is a row, and what it carries stands in two columns. A third may rank it.
 //!
 //! | column      | may be                                                                        |
 //! |-------------|-------------------------------------------------------------------------------|
 //! | id          | a string, or an integer of any width                                          |
 //! | text        | a string                                                                      |
 //! | fingerprint | an integer of any width, or a string of decimal digits                        |
+//! | number      | an integer, a float of 32 or 64 bits, or a decimal of at most 38 digits        |
+//! | date        | a string, a date, or a timestamp, INT96 too; without a time zone it is in UTC |
 //!
 //! A string is a BYTE_ARRAY that is marked as STRING, ENUM or JSON, or not marked at all, and holds UTF-8. A column
 //! inside structs is named by its path, `meta.url`; lists are refused. An integer that is marked unsigned is read so.
@@ -25,6 +27,7 @@ mod copy;
 mod delta;
 mod error;
 mod guard;
+mod kind;
 mod pages;
 #[cfg(test)]
 mod tests;
@@ -44,10 +47,11 @@ use guard::guarded;
 use pages::BoundedPages;
 pub use pages::MAX_PAGE_BYTES;
 
-pub use crate::fields::{ContentColumn, TableColumns};
+use crate::cell::Cell;
+pub use crate::fields::{ContentColumn, RankField, RankedBy, TableColumns};
 use crate::ids::Ids;
 pub use crate::row_problem::RowProblem;
-use crate::table::{Cell, Table, TableDocuments};
+use crate::table::{Table, TableDocuments};
 
 /// The documents of one file.
 pub type ParquetDocuments = TableDocuments<ParquetTable>;

@@ -98,6 +98,15 @@ pub enum LineProblem {
         value: String,
         expected: &'static str,
     },
+    /// A value that gives its document no rank.
+    #[error("the field \"{name}\" is {value}: expected {expected}, or {nothing}")]
+    NoRank {
+        name: String,
+        value: String,
+        expected: &'static str,
+        /// How the lack of a value is written.
+        nothing: &'static str,
+    },
 }
 
 fn columns(number: usize) -> String {

@@ -19,7 +19,7 @@ use crate::csv::{CsvDocuments, CsvFault};
 use crate::decompress::Decompressed;
 use crate::document::Document;
 use crate::error::InputError;
-use crate::fields::TableColumns;
+use crate::fields::{RankField, TableColumns};
 use crate::first_bad::FirstBad;
 use crate::format::Format;
 use crate::head;
@@ -104,6 +104,19 @@ impl RecordReader {
             skip_bad: options.skip_bad_lines,
             ids_name_the_source: several_sources,
         }))
+    }
+
+    /// The same, whose documents are ranked by a field, if they have fields.
+    pub(crate) fn ranked_by(mut self, field: Option<&RankField>) -> Self {
+        match &mut self.format {
+            #[cfg(feature = "parquet")]
+            RecordFormat::Parquet(columns) => columns.rank = field.cloned(),
+            RecordFormat::Csv(columns) | RecordFormat::Arrow(columns) => {
+                columns.rank = field.cloned();
+            }
+            RecordFormat::Warc => {}
+        }
+        self
     }
 
     /// The source twice, to be read one after the other, copied only where it must be.

@@ -31,6 +31,7 @@ use crate::batches::{Batches, SourceReader};
 use crate::chunk::Chunks;
 use crate::document::Carries;
 use crate::error::InputError;
+use crate::fields::RankField;
 use crate::format::Format;
 use crate::kinds::Kinds;
 use crate::needs::Needs;
@@ -117,7 +118,7 @@ impl Rewrite {
             left_out,
         } = options.resolve(needs.preferred_format)?;
         let several = paths.len() > 1;
-        let units = Units::of(options, needs, format, several)?;
+        let units = Units::of(options, needs, format, several, preference.field())?;
         let carries = options.carries(format, needs.recipe);
         let recipe = carries.text_recipe(recipe)?;
         if let Some(needs) = preference.lacks(format, carries == Carries::Texts) {
@@ -223,11 +224,12 @@ impl Units {
         needs: Needs,
         format: Format,
         several: bool,
+        rank: Option<&RankField>,
     ) -> Result<Self, InputError> {
         let not_rewritten = || InputError::NotRewritten { format };
         let reader = match SourceReader::new(options, needs, format, several)? {
             Some(SourceReader::Lines(parser)) => return Ok(Self::Lines(parser)),
-            Some(SourceReader::Records(reader)) => reader,
+            Some(SourceReader::Records(reader)) => reader.ranked_by(rank),
             None => return Err(not_rewritten()),
         };
         match format {

@@ -7,15 +7,16 @@ mod cell;
 mod error;
 mod named;
 
-pub(crate) use cell::Cell;
 use cell::{fingerprint_of, id_of, texts_of};
 pub use error::TableError;
-pub(crate) use named::NamedColumn;
+pub(crate) use named::{NamedColumn, ValueKind};
 
+use crate::cell::Cell;
 use crate::document::{Content, Document};
 use crate::fields::{ContentColumn, TableColumns};
 use crate::ids::Ids;
 use crate::problem::LineProblem;
+use crate::rank::LOWEST;
 use crate::row_number::RowNumber;
 use crate::row_problem::RowProblem;
 
@@ -29,7 +30,7 @@ pub trait Table {
     /// Whether there is another row.
     fn has_row(&mut self) -> Result<bool, Self::Fault>;
 
-    /// The values of the next row: that of the id, if there is a column for it, and those of the content.
+    /// The values of the next row, in the order in which [`TableColumns::find`] found their columns.
     fn read_row(&mut self) -> Result<Vec<Cell<&[u8]>>, Self::Fault>;
 
     /// The error of a fault after a row, from 1; 0 before the first.
@@ -45,6 +46,7 @@ pub struct TableDocuments<T> {
     ids: Ids,
     number: RowNumber,
     row: u64,
+    rank: u64,
     failed: bool,
 }
 
@@ -76,6 +78,7 @@ impl<T: Table> TableDocuments<T> {
             ids,
             number: RowNumber::default(),
             row: 0,
+            rank: LOWEST,
             failed: false,
         }
     }
@@ -92,11 +95,21 @@ impl<T: Table> TableDocuments<T> {
         self.row
     }
 
+    /// The rank that its field gives it.
+    #[cfg(feature = "parquet")]
+    pub(crate) fn rank(&self) -> u64 {
+        self.rank
+    }
+
     fn read_row(&mut self) -> Result<Document, RowFault<T::Fault>> {
         let cells = self.table.read_row().map_err(RowFault::File)?;
+        let (rank, cells) = match (&self.columns.rank, cells.split_last()) {
+            (Some(field), Some((rank, cells))) => (Some((field, *rank)), cells),
+            (None, _) | (_, None) => (None, cells.as_slice()),
+        };
         let (id, contents) = match (&self.columns.id, cells.split_first()) {
             (Some(column), Some((id, contents))) => (id_of(*id, column)?, contents),
-            (None, _) | (_, None) => (self.number.id(), cells.as_slice()),
+            (None, _) | (_, None) => (self.number.id(), cells),
         };
         self.ids.check(&id)?;
         let content = match &self.columns.content {
@@ -105,6 +118,10 @@ impl<T: Table> TableDocuments<T> {
                 let cell = contents.first().copied().unwrap_or(Cell::Null);
                 Content::Fingerprint(fingerprint_of(cell, column, *notation)?)
             }
+        };
+        self.rank = match rank {
+            Some((field, cell)) => field.of_cell(cell)?,
+            None => LOWEST,
         };
         Ok(Document { id, content })
     }

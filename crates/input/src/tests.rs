@@ -18,6 +18,7 @@ mod options;
 #[cfg(feature = "parquet")]
 pub(crate) mod parquet;
 mod patterns;
+mod ranks;
 mod round_trip;
 mod sample;
 mod tsv;

@@ -33,6 +33,7 @@ leaves out are left out of the output too.
 Examples:
   simshard dedup pages.jsonl.zst -o clean.jsonl.zst
   simshard dedup pages.jsonl -o clean.jsonl --keep newest:date --by pairs
+  simshard dedup pages.parquet -o clean.parquet --keep highest:score
   simshard dedup 'crawl/*.warc.gz' -o clean/ --dropped dropped.tsv
   simshard dedup new.jsonl -o add.jsonl --against articles --insert")]
 pub struct DedupArgs {
@@ -50,10 +51,11 @@ pub struct DedupArgs {
     pub by: By,
     /// Which of several is preferred: first, longest, newest:FIELD or highest:FIELD
     ///
-    /// Of equals it is the first of the input. `longest` counts the characters of the text. The
-    /// fields are those of jsonl: dates as in RFC 3339 for `newest`, numbers for `highest`. Where
-    /// there is no such field, or null, the document comes last; another value is a bad line. A field
-    /// that no document has is an error.
+    /// Of equals it is the first of the input. `longest` counts the characters of the text. FIELD is a
+    /// field of jsonl, or a column of csv or parquet. `highest` takes numbers. `newest` takes dates as in
+    /// RFC 3339, and dates and timestamps of parquet, which are in UTC if they have no time zone. A
+    /// document without a value comes last; another value is a bad line. A field that no document has is
+    /// an error, and so is a column that is not there.
     #[arg(
         long,
         value_name = "WHICH",

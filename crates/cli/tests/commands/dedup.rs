@@ -443,8 +443,8 @@ fn what_cannot_be_meant_is_refused() {
             "`simshard find-clusters` lists them by cluster",
         ),
         (
-            vec!["-o", &*out, "--format", "csv", "--keep", "newest:s"],
-            "--keep newest:s needs a field of JSON lines, as columns are not read for it, and the format is csv",
+            vec!["-o", &*out, "--format", "tsv", "--keep", "newest:s"],
+            "--keep newest:s needs fields, which jsonl, csv and parquet have, and the format is tsv",
         ),
         (vec![], "--output"),
     ] {

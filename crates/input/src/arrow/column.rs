@@ -1,7 +1,7 @@
 //! One column: where it is, and what its values are.
 
 use super::schema::{self, Field, Layout};
-use crate::table::{NamedColumn, TableError};
+use crate::table::{NamedColumn, TableError, ValueKind};
 
 /// A column that is read.
 pub(super) struct Column {
@@ -16,10 +16,17 @@ impl Column {
         let path = named.only(schema::find(fields, named.name), names)?;
         let field = schema::at(fields, &path);
         match (field, field.and_then(Field::layout)) {
-            (Some(field), Some(layout)) if !named.is_text || field.is_text() => {
-                Ok(Self { path, layout })
-            }
+            (Some(field), Some(layout)) if named.takes(kind(field)) => Ok(Self { path, layout }),
             (field, _) => Err(named.wrong_type(field.map_or("", Field::type_name))),
         }
+    }
+}
+
+/// The kind of values that can be read.
+fn kind(field: &Field) -> ValueKind {
+    if field.is_text() {
+        ValueKind::Strings
+    } else {
+        ValueKind::Integers
     }
 }

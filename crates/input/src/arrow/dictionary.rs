@@ -5,7 +5,7 @@ use super::fault::Fault;
 use super::flat::Malformed;
 use super::schema::Layout;
 use super::values::Values;
-use crate::table::Cell;
+use crate::cell::Cell;
 
 /// What a part takes beside its buffers, about. Parts may be small, and many.
 const PART_BYTES: u64 = 256;

@@ -42,6 +42,7 @@ fn columns(id: Option<&str>, texts: &[&str]) -> TableColumns {
     TableColumns {
         id: id.map(str::to_owned),
         content: ContentColumn::Texts(texts.iter().map(|name| (*name).to_owned()).collect()),
+        rank: None,
     }
 }
 
@@ -105,6 +106,7 @@ fn fingerprints_are_integers() {
         let of = |column: &str, notation| TableColumns {
             id: None,
             content: ContentColumn::Fingerprint(column.to_owned(), notation),
+            rank: None,
         };
         let found = read(bytes, &of("print", Notation::Unsigned));
         let expected = ["1: 18446744073709551615", "2: 0", "3: 5", "4: 6"];

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 
 use super::schema::{Integers, Layout};
-use crate::table::Cell;
+use crate::cell::Cell;
 
 const SHORT: &str = "a column is shorter than its batch";
 
@@ -130,7 +130,7 @@ fn place(buffer: &[u8], row: usize, integers: Integers) -> Result<usize, &'stati
     let place = match integer(buffer, row, integers)? {
         Cell::Signed(place) => usize::try_from(place).ok(),
         Cell::Unsigned(place) => usize::try_from(place).ok(),
-        Cell::Null | Cell::Bytes(_) => None,
+        Cell::Null | Cell::Bytes(_) | Cell::Number(_) | Cell::Time(_) => None,
     };
     place.ok_or("a column has a negative place")
 }

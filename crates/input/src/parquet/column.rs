@@ -2,19 +2,24 @@
 
 use std::sync::Arc;
 
-use parquet::basic::{ConvertedType, LogicalType, Type};
+use parquet::basic::{ConvertedType, Type};
 use parquet::column::page::PageReader;
 use parquet::column::reader::ColumnReaderImpl;
-use parquet::data_type::{ByteArray, ByteArrayType, DataType, Int32Type, Int64Type};
+use parquet::data_type::{
+    ByteArray, ByteArrayType, DataType, DoubleType, FixedLenByteArrayType, FloatType, Int32Type,
+    Int64Type, Int96Type,
+};
 use parquet::errors::ParquetError as LibraryError;
 use parquet::file::metadata::RowGroupMetaData;
 use parquet::schema::types::{ColumnDescPtr, ColumnDescriptor, SchemaDescriptor};
 
 use super::guard::guarded;
+use super::kind::{Kind, of_int96};
 use super::pages::{BoundedPages, CheckedPages};
-use crate::table::{Cell, NamedColumn, TableError};
+use crate::cell::Cell;
+use crate::table::{NamedColumn, TableError};
 
-/// How many integers are decoded at a time. Strings are decoded one by one, since each may hold on
+/// How many numbers are decoded at a time. Strings are decoded one by one, since each may hold on
 /// to a page of its own.
 pub const BATCH_ROWS: usize = 4096;
 
@@ -28,19 +33,21 @@ pub(super) struct Column {
     descriptor: ColumnDescPtr,
 }
 
-/// The type of its values.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
-    Bytes,
-    Int32 { signed: bool },
-    Int64 { signed: bool },
+/// The values of a column in one row group.
+pub(super) struct Values {
+    cells: AnyCells,
+    kind: Kind,
 }
 
-/// The values of a column in one row group.
-pub(super) enum Values {
+/// Values by their physical type.
+enum AnyCells {
     Bytes(Cells<ByteArrayType>),
-    Int32(Cells<Int32Type>, bool),
-    Int64(Cells<Int64Type>, bool),
+    FixedBytes(Cells<FixedLenByteArrayType>),
+    Int32(Cells<Int32Type>),
+    Int64(Cells<Int64Type>),
+    Int96(Cells<Int96Type>),
+    Float(Cells<FloatType>),
+    Double(Cells<DoubleType>),
 }
 
 /// Values of one physical type, some rows ahead.
@@ -66,7 +73,7 @@ impl Column {
         let index = named.only(places(columns, named.name), names)?;
         let descriptor = Arc::clone(&columns[index]);
         let kind = Kind::of(&descriptor).filter(|_| descriptor.max_rep_level() == 0);
-        let kind = kind.filter(|kind| !named.is_text || *kind == Kind::Bytes);
+        let kind = kind.filter(|kind| named.takes(kind.value_kind()));
         Ok(Self {
             name: named.name.to_owned(),
             index,
@@ -89,72 +96,10 @@ impl Column {
             )));
         };
         let pages = Box::new(CheckedPages::open(pages, chunk, rows)?);
-        let descriptor = &self.descriptor;
-        Ok(match self.kind {
-            Kind::Bytes => Values::Bytes(Cells::new(descriptor, pages, 1)),
-            Kind::Int32 { signed } => {
-                Values::Int32(Cells::new(descriptor, pages, BATCH_ROWS), signed)
-            }
-            Kind::Int64 { signed } => {
-                Values::Int64(Cells::new(descriptor, pages, BATCH_ROWS), signed)
-            }
-        })
+        let cells = AnyCells::open(&self.descriptor, pages)?;
+        let kind = self.kind;
+        Ok(Values { cells, kind })
     }
-}
-
-impl Kind {
-    /// The type of a column's values, if it is supported.
-    fn of(descriptor: &ColumnDescriptor) -> Option<Self> {
-        let physical = descriptor.physical_type();
-        if physical == Type::BYTE_ARRAY {
-            return is_string(descriptor).then_some(Self::Bytes);
-        }
-        let signed = is_signed(descriptor)?;
-        if physical == Type::INT32 {
-            return Some(Self::Int32 { signed });
-        }
-        (physical == Type::INT64).then_some(Self::Int64 { signed })
-    }
-}
-
-fn is_string(descriptor: &ColumnDescriptor) -> bool {
-    if let Some(logical) = descriptor.logical_type_ref() {
-        return matches!(
-            logical,
-            LogicalType::String | LogicalType::Enum | LogicalType::Json
-        );
-    }
-    matches!(
-        descriptor.converted_type(),
-        ConvertedType::NONE | ConvertedType::UTF8 | ConvertedType::ENUM | ConvertedType::JSON
-    )
-}
-
-/// Whether integers are signed; `None` where they stand for something else, such as a date.
-fn is_signed(descriptor: &ColumnDescriptor) -> Option<bool> {
-    use ConvertedType as Converted;
-    if let Some(logical) = descriptor.logical_type_ref() {
-        let LogicalType::Integer(integer) = logical else {
-            return None;
-        };
-        return Some(integer.is_signed);
-    }
-    let converted = descriptor.converted_type();
-    if matches!(
-        converted,
-        Converted::UINT_8 | Converted::UINT_16 | Converted::UINT_32 | Converted::UINT_64
-    ) {
-        return Some(false);
-    }
-    matches!(
-        converted,
-        Converted::NONE
-            | Converted::INT_8
-            | Converted::INT_16
-            | Converted::INT_32
-            | Converted::INT_64
-    )
-    .then_some(true)
 }
 
 /// The columns of this name, or inside structs by their path, such as `meta.url`. A field that is itself called so
@@ -200,6 +145,8 @@ impl Cell<ByteArray> {
             Self::Bytes(bytes) => Cell::Bytes(bytes.data()),
             Self::Signed(number) => Cell::Signed(*number),
             Self::Unsigned(number) => Cell::Unsigned(*number),
+            Self::Number(number) => Cell::Number(*number),
+            Self::Time(time) => Cell::Time(*time),
         }
     }
 }
@@ -207,37 +154,63 @@ impl Cell<ByteArray> {
 impl Values {
     /// The value of the next row.
     pub(super) fn next(&mut self) -> Result<Cell<ByteArray>, LibraryError> {
-        let cell = match self {
-            Self::Bytes(cells) => {
-                let value = cells.next()?;
-                // The library's stand-in for a value that the page lacks. It cannot be looked into.
-                if value.as_ref() == Some(&ByteArray::new()) {
-                    return Err(LibraryError::EOF(SHORT_PAGE.to_owned()));
-                }
-                value.map(Cell::Bytes)
-            }
-            Self::Int32(cells, true) => cells.next()?.map(|value| Cell::Signed(value.into())),
-            Self::Int32(cells, false) => {
-                let value = cells.next()?.map(i32::cast_unsigned);
-                value.map(|value| Cell::Unsigned(value.into()))
-            }
-            Self::Int64(cells, true) => cells.next()?.map(Cell::Signed),
-            Self::Int64(cells, false) => {
-                let value = cells.next()?.map(i64::cast_unsigned);
-                value.map(Cell::Unsigned)
-            }
+        let kind = self.kind;
+        let cell = match &mut self.cells {
+            AnyCells::Bytes(cells) => match cells.next()? {
+                Some(value) => Some(kind.of_bytes(there(value)?)?),
+                None => None,
+            },
+            AnyCells::FixedBytes(cells) => match cells.next()? {
+                Some(value) => Some(kind.of_bytes(there(value.into())?)?),
+                None => None,
+            },
+            AnyCells::Int32(cells) => cells.next()?.map(|value| kind.of_int32(value)),
+            AnyCells::Int64(cells) => cells.next()?.map(|value| kind.of_int64(value)),
+            AnyCells::Int96(cells) => cells.next()?.map(|value| of_int96(&value)),
+            AnyCells::Float(cells) => cells.next()?.map(|value| Cell::Number(value.into())),
+            AnyCells::Double(cells) => cells.next()?.map(Cell::Number),
         };
         Ok(cell.unwrap_or(Cell::Null))
     }
 
     /// Reads on after the last row, since a page that goes beyond the rows is refused.
     pub(super) fn expect_end(&mut self) -> Result<(), LibraryError> {
-        match self {
-            Self::Bytes(cells) => cells.has_next()?,
-            Self::Int32(cells, _) => cells.has_next()?,
-            Self::Int64(cells, _) => cells.has_next()?,
+        match &mut self.cells {
+            AnyCells::Bytes(cells) => cells.has_next()?,
+            AnyCells::FixedBytes(cells) => cells.has_next()?,
+            AnyCells::Int32(cells) => cells.has_next()?,
+            AnyCells::Int64(cells) => cells.has_next()?,
+            AnyCells::Int96(cells) => cells.has_next()?,
+            AnyCells::Float(cells) => cells.has_next()?,
+            AnyCells::Double(cells) => cells.has_next()?,
         };
         Ok(())
+    }
+}
+
+/// A value, unless it is the library's stand-in for one that the page lacks. That cannot be looked into.
+fn there(value: ByteArray) -> Result<ByteArray, LibraryError> {
+    if value == ByteArray::new() {
+        return Err(LibraryError::EOF(SHORT_PAGE.to_owned()));
+    }
+    Ok(value)
+}
+
+impl AnyCells {
+    fn open(descriptor: &ColumnDescPtr, pages: Box<CheckedPages>) -> Result<Self, LibraryError> {
+        Ok(match descriptor.physical_type() {
+            Type::BYTE_ARRAY => Self::Bytes(Cells::new(descriptor, pages, 1)),
+            Type::FIXED_LEN_BYTE_ARRAY => Self::FixedBytes(Cells::new(descriptor, pages, 1)),
+            Type::INT32 => Self::Int32(Cells::new(descriptor, pages, BATCH_ROWS)),
+            Type::INT64 => Self::Int64(Cells::new(descriptor, pages, BATCH_ROWS)),
+            Type::INT96 => Self::Int96(Cells::new(descriptor, pages, BATCH_ROWS)),
+            Type::FLOAT => Self::Float(Cells::new(descriptor, pages, BATCH_ROWS)),
+            Type::DOUBLE => Self::Double(Cells::new(descriptor, pages, BATCH_ROWS)),
+            Type::BOOLEAN => {
+                let reason = "booleans are not read".to_owned();
+                return Err(LibraryError::General(reason));
+            }
+        })
     }
 }
 

@@ -88,6 +88,7 @@ fn text_columns() -> TableColumns {
     TableColumns {
         id: Some("id".to_owned()),
         content: ContentColumn::Texts(vec!["text".to_owned()]),
+        rank: None,
     }
 }
 
@@ -95,6 +96,7 @@ fn fingerprint_columns() -> TableColumns {
     TableColumns {
         id: Some("id".to_owned()),
         content: ContentColumn::Fingerprint("fingerprint".to_owned(), Notation::Unsigned),
+        rank: None,
     }
 }
 

@@ -96,14 +96,14 @@ fn wrong_type(name: &str, value: &str, expected: &'static str) -> LineProblem {
 }
 
 /// A value as far as it matters here.
-enum Decoded<'a> {
+pub(crate) enum Decoded<'a> {
     String(Cow<'a, str>),
     Number(&'a str),
     Other,
 }
 
 /// Decodes one valid JSON value. A string whose escapes make no Unicode text is `Other`.
-fn decode(written: &str) -> Decoded<'_> {
+pub(crate) fn decode(written: &str) -> Decoded<'_> {
     if let Some(text) = decode_string(written) {
         return Decoded::String(text);
     }
@@ -160,9 +160,17 @@ fn find_fields<'a>(
     required.collect()
 }
 
+/// The value of a field of the object on a line, or of one inside objects by its path, as it is written.
+pub(crate) fn field<'a>(line: &'a str, name: &str) -> Result<Option<&'a str>, LineProblem> {
+    match only_field(line, name)? {
+        Some(value) => Ok(Some(value)),
+        None => inner(line, name),
+    }
+}
+
 /// The value of a field inside objects, as it is written, by a path such as `meta.url`; `None` if there is
 /// none. A name without a dot is no path.
-pub(crate) fn inner<'a>(object: &'a str, path: &str) -> Result<Option<&'a str>, LineProblem> {
+fn inner<'a>(object: &'a str, path: &str) -> Result<Option<&'a str>, LineProblem> {
     let (mut object, mut path) = (object, path);
     while let Some((name, rest)) = path.split_once('.') {
         match only_field(object, name)? {

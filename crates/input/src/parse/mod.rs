@@ -15,7 +15,7 @@ mod walk;
 
 pub(crate) use decimal::fingerprint;
 pub use decimal::parse_decimal;
-pub(crate) use exact_json::inner as inner_json_field;
+pub(crate) use exact_json::{Decoded as DecodedJson, decode as decode_json, field as json_field};
 pub use parser::LineParser;
 pub use tsv::is_header as is_tsv_header;
 pub(crate) use tsv::looks_like as is_tsv;

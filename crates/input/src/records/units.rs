@@ -10,6 +10,7 @@ use crate::next_item::NextItem;
 #[cfg(feature = "parquet")]
 use crate::parquet::{ParquetDocuments, copy_rows};
 use crate::piece::Piece;
+use crate::rank::LOWEST;
 #[cfg(feature = "parquet")]
 use crate::row_number::RowNumber;
 use crate::source::Source;
@@ -23,6 +24,9 @@ use super::{check_file, found_row};
 pub(crate) trait UnitDocuments: Iterator<Item = NextItem> + Send {
     /// The first and the last unit of the document, or the bad one, that was returned last, from 1.
     fn units(&self) -> (u64, u64);
+
+    /// The rank that a field gives that document.
+    fn rank(&self) -> u64;
 
     /// The number of all units, once all documents were returned.
     fn unit_count(&self) -> u64;
@@ -162,6 +166,10 @@ impl UnitDocuments for CsvUnits {
         self.documents.row_lines()
     }
 
+    fn rank(&self) -> u64 {
+        self.documents.rank()
+    }
+
     fn unit_count(&self) -> u64 {
         self.documents.lines()
     }
@@ -171,6 +179,10 @@ impl UnitDocuments for WarcFound {
     fn units(&self) -> (u64, u64) {
         let record = self.documents.record();
         (record, record)
+    }
+
+    fn rank(&self) -> u64 {
+        LOWEST
     }
 
     fn unit_count(&self) -> u64 {
@@ -200,6 +212,10 @@ impl Iterator for RowUnits {
 impl UnitDocuments for RowUnits {
     fn units(&self) -> (u64, u64) {
         (self.documents.row(), self.documents.row())
+    }
+
+    fn rank(&self) -> u64 {
+        self.documents.rank()
     }
 
     fn unit_count(&self) -> u64 {

@@ -10,6 +10,7 @@ use crate::in_order;
 use crate::parse::LineParser;
 use crate::piece::Piece;
 use crate::preference::Preference;
+use crate::rank::LOWEST;
 
 /// The documents of a chunk.
 #[derive(Default)]
@@ -59,8 +60,10 @@ impl DocumentReader {
         let mut ids = (!self.format.is_bare()).then(IdColumn::default);
         let mut problem = None;
         let outcome = parser.parse_lines(chunk, |line, record| {
-            let rank = match self.preference.rank(line.bytes, &record) {
-                Ok(rank) => rank,
+            let field = self.preference.field();
+            let by_field = field.map_or(Ok(LOWEST), |field| field.of_json(line.bytes));
+            let by_field = match by_field {
+                Ok(by_field) => by_field,
                 Err(refused) => {
                     let refused = InputError::BadLine {
                         file: chunk.source.to_string(),
@@ -83,7 +86,8 @@ impl DocumentReader {
             if part.columns.fingerprints.len() > before {
                 part.documents.push(line.number);
                 if is_ranked {
-                    part.ranks.push(rank);
+                    part.ranks
+                        .push(self.preference.rank(&record.content, by_field));
                 }
             }
         });

@@ -26,11 +26,12 @@ struct Wave {
     skipped: Skipped,
 }
 
-/// A document, and its first and its last unit.
+/// A document, its first and its last unit, and the rank that a field gives it.
 struct Placed {
     document: Document,
     html: Html,
     units: (u64, u64),
+    rank: u64,
 }
 
 /// What was made of some documents.
@@ -90,8 +91,7 @@ impl DocumentReader {
             }
             units.push(one.units);
             if is_ranked {
-                // Only fields, which these have none of, can be bad.
-                ranks.push(self.preference.rank(b"", &record).unwrap_or_default());
+                ranks.push(self.preference.rank(&record.content, one.rank));
             }
         }
         columns.ids = Some(ids);
@@ -123,6 +123,7 @@ impl Wave {
                         document,
                         html,
                         units: units.units(),
+                        rank: units.rank(),
                     });
                 }
             }

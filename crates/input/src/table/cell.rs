@@ -1,25 +1,16 @@
-//! Values, and what they are as parts of a document.
+//! What values are as parts of a document.
 
 use std::borrow::Cow;
 
 use simshard_simhash::Fingerprint;
 
+use crate::cell::Cell;
 use crate::document::MAX_RECORD_BYTES;
 use crate::fields::join;
 use crate::notation::Notation;
 use crate::parse;
 use crate::problem::not_utf8;
 use crate::row_problem::RowProblem;
-
-/// A value, whose bytes are held in some way.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[allow(missing_docs, reason = "the names say what is meant")]
-pub enum Cell<B> {
-    Null,
-    Bytes(B),
-    Signed(i64),
-    Unsigned(u64),
-}
 
 fn null(column: &str) -> RowProblem {
     RowProblem::Null {
@@ -44,7 +35,8 @@ fn text_of<'a>(bytes: &'a [u8], column: &str) -> Result<&'a str, RowProblem> {
 
 pub(super) fn id_of(cell: Cell<&[u8]>, column: &str) -> Result<String, RowProblem> {
     match cell {
-        Cell::Null => Err(null(column)),
+        // Columns of other numbers, and of times, are not read as ids.
+        Cell::Null | Cell::Number(_) | Cell::Time(_) => Err(null(column)),
         Cell::Signed(number) => Ok(number.to_string()),
         Cell::Unsigned(number) => Ok(number.to_string()),
         Cell::Bytes(bytes) => Ok(text_of(bytes, column)?.to_owned()),
@@ -59,7 +51,9 @@ pub(super) fn texts_of(cells: &[Cell<&[u8]>], columns: &[String]) -> Result<Stri
             Cell::Bytes(bytes) => texts.push(Cow::Borrowed(text_of(bytes, column)?)),
             Cell::Null => {}
             // Only columns of strings are read as texts.
-            Cell::Signed(_) | Cell::Unsigned(_) => return Err(null(column)),
+            Cell::Signed(_) | Cell::Unsigned(_) | Cell::Number(_) | Cell::Time(_) => {
+                return Err(null(column));
+            }
         }
     }
     let column = columns.first().map_or("", String::as_str);
@@ -74,7 +68,8 @@ pub(super) fn fingerprint_of(
     notation: Notation,
 ) -> Result<Fingerprint, RowProblem> {
     match cell {
-        Cell::Null => Err(null(column)),
+        // As of ids.
+        Cell::Null | Cell::Number(_) | Cell::Time(_) => Err(null(column)),
         Cell::Unsigned(number) => Ok(Fingerprint(number)),
         Cell::Signed(value) => {
             let fingerprint = notation.of_signed(value);

@@ -1,7 +1,7 @@
 //! Columns by their names.
 
 use super::error::TableError;
-use crate::fields::{ContentColumn, ID_FLAGS, TableColumns};
+use crate::fields::{ContentColumn, ID_FLAGS, RANK_FLAGS, RankedBy, TableColumns};
 use crate::problem::excerpt;
 
 /// How many columns an error names.
@@ -14,28 +14,58 @@ pub(crate) struct NamedColumn<'a> {
     pub(crate) name: &'a str,
     /// The arguments that name it.
     flags: &'static str,
-    /// Whether its values must be strings; if not, they may be integers, too.
-    pub(crate) is_text: bool,
+    part: Part,
+}
+
+/// The part that a column has in a document.
+#[derive(Clone, Copy, Debug)]
+enum Part {
+    Id,
+    Text,
+    Fingerprint,
+    Rank(RankedBy),
+}
+
+/// What the values of a column are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(
+    not(feature = "parquet"),
+    expect(dead_code, reason = "of Arrow, only strings and integers are read")
+)]
+pub(crate) enum ValueKind {
+    Strings,
+    Integers,
+    /// Numbers that need not be integers.
+    Numbers,
+    /// Dates, and times of a date.
+    Times,
+    /// Nothing but nulls.
+    Nulls,
 }
 
 impl TableColumns {
-    /// Finds the column of the id, if there is one, and those of the content.
+    /// Finds the column of the id, if there is one, those of the content, and that of the rank, if there is one.
     pub(crate) fn find<C>(
         &self,
         file: &str,
         mut find: impl FnMut(NamedColumn<'_>) -> Result<C, TableError>,
     ) -> Result<Vec<C>, TableError> {
-        let is_text = matches!(self.content, ContentColumn::Texts(_));
+        let content = match self.content {
+            ContentColumn::Texts(_) => Part::Text,
+            ContentColumn::Fingerprint(..) => Part::Fingerprint,
+        };
         let flags = self.content.flags();
-        let id = self.id.iter().map(|name| (name, ID_FLAGS, false));
+        let id = self.id.iter().map(|name| (name, ID_FLAGS, Part::Id));
         let contents = self.content.names().iter();
-        let contents = contents.map(|name| (name, flags, is_text));
-        let named = id.chain(contents).map(|(name, flags, is_text)| {
+        let contents = contents.map(|name| (name, flags, content));
+        let rank = self.rank.iter();
+        let rank = rank.map(|field| (&field.name, RANK_FLAGS, Part::Rank(field.by)));
+        let named = id.chain(contents).chain(rank).map(|(name, flags, part)| {
             find(NamedColumn {
                 file,
                 name,
                 flags,
-                is_text,
+                part,
             })
         });
         named.collect()
@@ -63,16 +93,30 @@ impl NamedColumn<'_> {
         }
     }
 
+    /// Whether its values may be of this kind.
+    pub(crate) fn takes(&self, kind: ValueKind) -> bool {
+        use ValueKind::{Integers, Nulls, Numbers, Strings, Times};
+        match self.part {
+            Part::Id | Part::Fingerprint => matches!(kind, Strings | Integers),
+            Part::Text => kind == Strings,
+            Part::Rank(RankedBy::Date) => matches!(kind, Strings | Times | Nulls),
+            Part::Rank(RankedBy::Number) => matches!(kind, Integers | Numbers | Nulls),
+        }
+    }
+
     /// The error for a column of another type, in words.
     pub(crate) fn wrong_type(&self, found: impl Into<String>) -> TableError {
         TableError::WrongType {
             file: self.file.to_owned(),
             column: self.name.to_owned(),
             found: found.into(),
-            expected: if self.is_text {
-                "strings"
-            } else {
-                "strings or integers"
+            expected: match self.part {
+                Part::Id | Part::Fingerprint => "strings or integers",
+                Part::Text => "strings",
+                Part::Rank(RankedBy::Date) => "dates, timestamps, or strings as in RFC 3339",
+                Part::Rank(RankedBy::Number) => {
+                    "integers, floats of 32 or 64 bits, or decimals of at most 38 digits"
+                }
             },
         }
     }

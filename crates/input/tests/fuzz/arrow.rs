@@ -58,6 +58,7 @@ fn open(bytes: &[u8]) -> Result<ArrowDocuments, ArrowError> {
     let columns = TableColumns {
         id: Some("id".to_owned()),
         content: ContentColumn::Texts(vec!["text".to_owned()]),
+        rank: None,
     };
     let from = Box::new(Cursor::new(bytes.to_vec()));
     ArrowDocuments::open("a.arrow".to_owned(), from, &columns, Ids::Any)

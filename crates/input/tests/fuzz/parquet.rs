@@ -5,14 +5,17 @@ use std::io::{Seek, Write};
 use std::sync::Arc;
 
 use parquet::basic::{Compression, Encoding, GzipLevel, ZstdLevel};
-use parquet::data_type::{ByteArray, ByteArrayType, Int64Type};
+use parquet::data_type::{
+    ByteArray, ByteArrayType, DataType, DoubleType, FixedLenByteArray, FixedLenByteArrayType,
+    Int64Type, Int96, Int96Type,
+};
 use parquet::file::metadata::ParquetMetaDataReader;
 use parquet::file::properties::{WriterProperties, WriterPropertiesBuilder, WriterVersion};
-use parquet::file::writer::SerializedFileWriter;
+use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::parser::parse_message_type;
 use proptest::prelude::*;
 use proptest::sample::select;
-use simshard_input::parquet::{ContentColumn, ParquetDocuments, TableColumns};
+use simshard_input::parquet::{ContentColumn, ParquetDocuments, RankField, RankedBy, TableColumns};
 use simshard_input::{Ids, Notation};
 
 use super::splice::{Bytes, damaged};
@@ -22,6 +25,9 @@ const SCHEMA: &str = "message m {
     optional binary id (STRING);
     optional binary text (STRING);
     optional int64 print (UINT_64);
+    optional double score;
+    optional int96 time;
+    optional fixed_len_byte_array (13) cost (DECIMAL(30, 2));
 }";
 
 /// The most rows that are read of a file: a few bytes may say truly that they stand for billions.
@@ -41,22 +47,36 @@ fn file(properties: WriterPropertiesBuilder) -> Vec<u8> {
         SerializedFileWriter::new(Vec::new(), schema, Arc::new(properties.build())).unwrap();
     let texts = ["one text", "one text", "another", "ένα κείμενο"].map(ByteArray::from);
     let prints = [17, -1, 18, 1 << 40];
-    let levels = [1, 1, 0, 1, 1];
+    let times = [
+        vec![0, 0, 2_440_588],
+        vec![7; 3],
+        vec![u32::MAX; 3],
+        vec![0; 3],
+    ]
+    .map(Int96::from);
+    let costs = [[0xFF; 13], [0; 13], [0x7F; 13], [0x80; 13]];
+    let costs = costs.map(|cost| FixedLenByteArray::from(cost.to_vec()));
     for _ in 0..2 {
         let mut group = writer.next_row_group().unwrap();
-        for _ in 0..2 {
-            let mut column = group.next_column().unwrap().unwrap();
-            let typed = column.typed::<ByteArrayType>();
-            typed.write_batch(&texts, Some(&levels), None).unwrap();
-            column.close().unwrap();
-        }
-        let mut column = group.next_column().unwrap().unwrap();
-        let typed = column.typed::<Int64Type>();
-        typed.write_batch(&prints, Some(&levels), None).unwrap();
-        column.close().unwrap();
+        write::<ByteArrayType>(&mut group, &texts);
+        write::<ByteArrayType>(&mut group, &texts);
+        write::<Int64Type>(&mut group, &prints);
+        write::<DoubleType>(&mut group, &[0.5, -0.0, f64::NAN, 1e300]);
+        write::<Int96Type>(&mut group, &times);
+        write::<FixedLenByteArrayType>(&mut group, &costs);
         group.close().unwrap();
     }
     writer.into_inner().unwrap()
+}
+
+/// Writes the next column: four values around a null.
+fn write<T: DataType>(group: &mut SerializedRowGroupWriter<'_, Vec<u8>>, values: &[T::T]) {
+    let mut column = group.next_column().unwrap().unwrap();
+    let typed = column.typed::<T>();
+    typed
+        .write_batch(values, Some(&[1, 1, 0, 1, 1]), None)
+        .unwrap();
+    column.close().unwrap();
 }
 
 /// The same rows in every encoding and compression that is read.
@@ -94,13 +114,6 @@ fn files() -> Vec<Vec<u8>> {
     files
 }
 
-fn columns(content: ContentColumn) -> TableColumns {
-    TableColumns {
-        id: Some("id".to_owned()),
-        content,
-    }
-}
-
 /// PQ2: every row that the file says it has is a document or an error.
 fn check_parquet(file: &File, columns: &TableColumns) {
     let name = "a.parquet".to_owned();
@@ -136,8 +149,15 @@ fn row_count(file: &File) -> i64 {
     metadata.unwrap().file_metadata().num_rows()
 }
 
-fn run(content: ContentColumn) {
-    let columns = columns(content);
+fn run(content: ContentColumn, rank: Option<(&str, RankedBy)>) {
+    let columns = TableColumns {
+        id: Some("id".to_owned()),
+        content,
+        rank: rank.map(|(name, by)| RankField {
+            name: name.to_owned(),
+            by,
+        }),
+    };
     let mut pieces: Vec<Vec<u8>> = vec![b"PAR1".to_vec(), vec![0; 4], vec![0xFF; 4]];
     pieces.push(b"\xFF\xFF\xFF\xFF\x0F".to_vec());
     pieces.push(b"\x15\x00\x15".to_vec());
@@ -153,15 +173,28 @@ fn run(content: ContentColumn) {
     });
 }
 
+fn texts_column() -> ContentColumn {
+    ContentColumn::Texts(vec!["text".to_owned()])
+}
+
 #[test]
 fn texts() {
-    run(ContentColumn::Texts(vec!["text".to_owned()]));
+    run(texts_column(), None);
+}
+
+#[test]
+fn ranks() {
+    for rank in [
+        ("score", RankedBy::Number),
+        ("cost", RankedBy::Number),
+        ("time", RankedBy::Date),
+    ] {
+        run(texts_column(), Some(rank));
+    }
 }
 
 #[test]
 fn prints() {
-    run(ContentColumn::Fingerprint(
-        "print".to_owned(),
-        Notation::Unsigned,
-    ));
+    let content = ContentColumn::Fingerprint("print".to_owned(), Notation::Unsigned);
+    run(content, None);
 }

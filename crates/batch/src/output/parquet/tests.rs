@@ -15,6 +15,7 @@ fn documents(table: File, id: &str, fingerprint: &str) -> Vec<Document> {
     let columns = TableColumns {
         id: Some(id.to_owned()),
         content: ContentColumn::Fingerprint(fingerprint.to_owned(), Notation::Unsigned),
+        rank: None,
     };
     let documents = ParquetDocuments::open("t".to_owned(), table, &columns, Ids::Any).unwrap();
     documents.map(Result::unwrap).collect()
@@ -188,6 +189,7 @@ fn a_table_that_is_not_finished_is_no_parquet_file() {
     let columns = TableColumns {
         id: Some("id".to_owned()),
         content: ContentColumn::Fingerprint("fingerprint".to_owned(), Notation::Unsigned),
+        rank: None,
     };
     assert!(ParquetDocuments::open("t".to_owned(), file, &columns, Ids::Any).is_err());
 }

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use super::{Folder, dedup, made, reference, refuse};
+use super::{Folder, Made, dedup, made, reference, refuse};
 
 /// Rows may take several lines, and end in any line break.
 #[test]
@@ -36,6 +36,71 @@ fn rows_of_csv_are_written_again_with_their_line_breaks() {
         dedup(&["-f", "csv", "-o", &out], nothing);
         assert_eq!(folder.read("out.csv"), nothing);
     }
+}
+
+/// DD1, DD2.
+#[test]
+fn rows_are_preferred_by_a_column() {
+    let folder = Folder::new();
+    let out = folder.path("out.csv");
+    for (seed, shape) in [(81, "random"), (82, "chained"), (83, "dense")] {
+        let records = made(seed, 300, shape);
+        let row = |one: &Made| {
+            let date = one
+                .date
+                .map(|day| format!("2024-02-{day:02}T12:00:00+01:00"));
+            let score = one.score.map(|score| format!("{score}.50"));
+            let [date, score] = [date, score].map(Option::unwrap_or_default);
+            format!("{},{score},{date},{}\n", one.id, one.fingerprint)
+        };
+        let rows: Vec<String> = records.iter().map(row).collect();
+        let input = folder.write("in.csv", "id,s,at,f\n".to_owned() + &rows.concat());
+        for (by, keep) in [
+            ("pairs", "newest:at"),
+            ("pairs", "highest:s"),
+            ("cluster", "newest:at"),
+            ("cluster", "highest:s"),
+        ] {
+            let causes = reference(&records, keep, by);
+            let args = [
+                "-o",
+                &out,
+                "--by",
+                by,
+                "--keep",
+                keep,
+                "--fingerprint-field",
+                "f",
+            ];
+            dedup(&[&[&*input], &args[..]].concat(), "");
+            let kept = (0..rows.len()).filter(|at| !causes.contains_key(at));
+            let kept: String = kept.map(|at| &*rows[at]).collect();
+            assert_eq!(
+                folder.read("out.csv"),
+                "id,s,at,f\n".to_owned() + &kept,
+                "{seed}, {by}, {keep}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_row_with_another_value_than_a_rank_is_bad() {
+    let folder = Folder::new();
+    let out = folder.path("out.csv");
+    let rows = "id,text,s\n1,a b c,1\n2,\"a b\nc\",2e0\n3,a b c,high\n";
+    let input = folder.write("in.csv", rows);
+    let args = [&*input, "-o", &out, "--keep", "highest:s"];
+    let said = refuse(&args, "");
+    let expected = "in.csv:5: the field \"s\" is \"high\": expected a number, or an empty value";
+    assert!(said.contains(expected), "{said}");
+    assert_eq!(folder.names(), ["in.csv"]);
+    dedup(&[&args[..], &["--skip-bad-lines"]].concat(), "");
+    assert_eq!(folder.read("out.csv"), "id,text,s\n2,\"a b\nc\",2e0\n");
+    let said = refuse(&[&input, "-o", &out, "--keep", "highest:score"], "");
+    let expected = "in.csv:1: the header has no field \"score\": it has \"id\", \"text\", \"s\"; say with \
+                    --keep which to read";
+    assert!(said.contains(expected), "{said}");
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::fs::{self, File};
 use std::sync::Arc;
 
 use parquet::basic::{Compression, ZstdLevel};
-use parquet::data_type::{ByteArray, ByteArrayType, DataType, Int64Type};
+use parquet::data_type::{ByteArray, ByteArrayType, DataType, DoubleType, Int32Type, Int64Type};
 use parquet::file::metadata::KeyValue;
 use parquet::file::properties::WriterProperties;
 use parquet::file::reader::{FileReader, SerializedFileReader};
@@ -19,9 +19,14 @@ use crate::BINARY;
 const SCHEMA: &str = "message pages {
     required binary id (STRING);
     optional int64 f (INTEGER(64, false));
+    optional int32 at (DATE);
+    optional double s;
     optional binary text (STRING);
     optional group tags (LIST) { repeated group list { optional binary element (STRING); } }
 }";
+
+/// The day before the first that a record may have, of 2024, in days since 1970.
+const JANUARY_31: i32 = 19_753;
 
 /// A table of records with these texts, in row groups of this many rows.
 pub(super) fn table(records: &[Made], texts: &[Option<String>], group_rows: usize) -> Vec<u8> {
@@ -44,6 +49,12 @@ pub(super) fn table(records: &[Made], texts: &[Option<String>], group_rows: usiz
         next(&|to| write::<ByteArrayType>(to, &ids, None, None));
         let prints: Vec<i64> = records.iter().map(|one| one.fingerprint as i64).collect();
         next(&|to| write::<Int64Type>(to, &prints, Some(&vec![1; prints.len()]), None));
+        let days = records
+            .iter()
+            .map(|one| Some(JANUARY_31 + one.date? as i32));
+        next(&|to| write_some::<Int32Type>(to, days.clone()));
+        let scores = records.iter().map(|one| Some(f64::from(one.score?) + 0.5));
+        next(&|to| write_some::<DoubleType>(to, scores.clone()));
         let levels: Vec<i16> = texts.iter().map(|text| text.is_some().into()).collect();
         let present = texts.iter().flatten();
         let present: Vec<ByteArray> = present.map(|text| text.as_str().into()).collect();
@@ -81,6 +92,15 @@ fn write<T: DataType>(
     to.write_batch(values, definitions, repetitions).unwrap();
 }
 
+fn write_some<T: DataType>(
+    to: &mut SerializedColumnWriter<'_>,
+    values: impl Iterator<Item = Option<T::T>> + Clone,
+) {
+    let levels: Vec<i16> = values.clone().map(|value| value.is_some().into()).collect();
+    let present: Vec<T::T> = values.flatten().collect();
+    write::<T>(to, &present, Some(&levels), None);
+}
+
 /// The rows of a table, each with all its columns.
 fn rows(path: &str) -> Vec<String> {
     let reader = SerializedFileReader::new(File::open(path).unwrap()).unwrap();
@@ -99,16 +119,26 @@ fn kept<T: Clone>(all: &[T], causes: &BTreeMap<usize, usize>) -> Vec<T> {
 fn what_is_kept_of_a_table_is_what_a_linear_scan_says() {
     let folder = Folder::new();
     let out = folder.path("out.parquet");
-    for (seed, shape, by) in [
-        (31, "random", "pairs"),
-        (32, "chained", "cluster"),
-        (33, "dense", "pairs"),
-        (34, "dense", "cluster"),
+    for (seed, shape, by, keep) in [
+        (31, "random", "pairs", "first"),
+        (32, "chained", "cluster", "newest:at"),
+        (33, "dense", "pairs", "highest:s"),
+        (34, "dense", "cluster", "first"),
+        (35, "dense", "pairs", "newest:at"),
     ] {
         let records = made(seed, 300, shape);
         let input = folder.write("in.parquet", table(&records, &vec![None; 300], 70));
-        let causes = reference(&records, "first", by);
-        let args = ["-o", &out, "--by", by, "--fingerprint-field", "f"];
+        let causes = reference(&records, keep, by);
+        let args = [
+            "-o",
+            &out,
+            "--by",
+            by,
+            "--keep",
+            keep,
+            "--fingerprint-field",
+            "f",
+        ];
         let said = dedup(&[&[&*input], &args[..]].concat(), "");
         let count = 300 - causes.len();
         assert!(
@@ -177,13 +207,32 @@ fn the_longest_text_of_rows_is_kept_and_texts_without_words_stay() {
         assert!(said.starts_with("kept "), "{said}");
         assert_eq!(rows(&out), kept(&rows(&input), &causes), "{by}");
     }
-    let said = refuse(&[&input, "-o", &out, "--keep", "newest:date"], "");
-    assert!(
-        said.contains(
-            "needs a field of JSON lines, as columns are not read for it, and the format is parquet"
+}
+
+#[test]
+fn a_column_that_cannot_say_what_is_preferred_is_named() {
+    let folder = Folder::new();
+    let out = folder.path("out.parquet");
+    let records = made(51, 3, "random");
+    let input = folder.write("in.parquet", table(&records, &vec![None; 3], 2));
+    for (keep, expected) in [
+        (
+            "newest:date",
+            "in.parquet has no column \"date\": its columns are \"id\", \"f\", \"at\", ",
         ),
-        "{said}"
-    );
+        (
+            "highest:at",
+            "in.parquet: the column \"at\" is INT32 (DATE): expected integers, floats of",
+        ),
+        (
+            "newest:id",
+            "in.parquet: row 1: the field \"id\" is \"d0\": expected a date as 2026-",
+        ),
+    ] {
+        let said = refuse(&[&input, "-o", &out, "--keep", keep], "");
+        assert!(said.contains(expected), "{keep}: {said}");
+        assert_eq!(folder.names(), ["in.parquet"]);
+    }
 }
 
 #[test]
@@ -218,7 +267,7 @@ fn tables_of_a_folder_go_to_a_folder_by_their_names() {
     let metadata = reader.metadata().file_metadata();
     assert_eq!(
         (metadata.num_rows(), metadata.schema_descr().num_columns()),
-        (0, 4)
+        (0, 6)
     );
 }
 

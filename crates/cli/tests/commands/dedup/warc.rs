@@ -261,7 +261,7 @@ fn bad_records_are_left_out_where_they_are_skipped() {
     for keep in ["newest:date", "highest:score"] {
         let said = refuse(&["-f", "warc", "-o", &out, "--keep", keep], &archive);
         assert!(
-            said.contains("needs fields, which JSON lines have"),
+            said.contains("needs fields, which jsonl, csv and parquet have"),
             "{said}"
         );
     }

@@ -147,6 +147,7 @@ fn a_field_that_is_itself_called_as_a_path_comes_first() {
     let id = "required binary id;";
     let path = TableColumns {
         id: Some("id".to_owned()),
+        rank: None,
         content: ContentColumn::Texts(vec!["a.b.c".to_owned()]),
     };
     let flat = "required binary a.b.c;";

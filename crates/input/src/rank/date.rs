@@ -3,12 +3,18 @@
 /// Parts of a second that are told apart.
 const TICKS: u64 = 10_000_000;
 
+const TICKS_OF_A_DAY: u64 = 24 * 60 * 60 * TICKS;
+
+/// Days from the year 0 to another.
+const DAYS_TO_1970: u64 = 719_528;
+const DAYS_TO_10000: u64 = 3_652_425;
+
 /// Minutes of the largest offset: what is earlier than its beginning is still no negative time.
 const LARGEST_OFFSET: u64 = 23 * 60 + 59;
 
 /// The time of a date, in tenths of microseconds since a day before the year 0. `None` if it is no date.
-pub(super) fn ticks(date: &str) -> Option<u64> {
-    let mut rest = date.as_bytes();
+pub(super) fn ticks(date: &[u8]) -> Option<u64> {
+    let mut rest = date;
     let year = number(&mut rest, 4)?;
     let month = after(&mut rest, b"-").and_then(|()| number(&mut rest, 2))?;
     let day = after(&mut rest, b"-").and_then(|()| number(&mut rest, 2))?;
@@ -30,6 +36,14 @@ pub(super) fn ticks(date: &str) -> Option<u64> {
         minutes + offset
     };
     Some((minutes * 60 + second) * TICKS + fraction)
+}
+
+/// The same time, from tenths of microseconds since 1970 in UTC. `None` if no date of four digits a year has it.
+pub(super) fn since_1970(ticks: i64) -> Option<u64> {
+    let since_0 = i128::from(ticks) + i128::from(DAYS_TO_1970 * TICKS_OF_A_DAY);
+    let since_0 = u64::try_from(since_0).ok()?;
+    let has_date = since_0 < DAYS_TO_10000 * TICKS_OF_A_DAY;
+    has_date.then_some(since_0 + LARGEST_OFFSET * 60 * TICKS)
 }
 
 /// Takes a number of exactly this many digits.
@@ -117,6 +131,8 @@ mod tests {
                 }
             }
         }
+        assert_eq!(expected, DAYS_TO_10000);
+        assert_eq!(days(1970, 1, 1), DAYS_TO_1970);
         // The Gregorian calendar repeats after 400 years, of 146097 days.
         assert_eq!(expected, 25 * 146_097);
     }
@@ -135,11 +151,14 @@ mod tests {
             "2016-12-31T23:59:60Z",
             "9999-12-31T23:59:59-23:59",
         ];
-        let mut found: Vec<u64> = ascend.iter().map(|date| ticks(date).unwrap()).collect();
+        let mut found: Vec<u64> = ascend
+            .iter()
+            .map(|date| ticks(date.as_bytes()).unwrap())
+            .collect();
         // The leap second is of an earlier year than its place in the list.
         let leap = found.remove(8);
         assert!(found.is_sorted_by(|a, b| a < b), "{found:?}");
-        assert_eq!(leap, ticks("2017-01-01T00:00:00Z").unwrap());
+        assert_eq!(leap, ticks(b"2017-01-01T00:00:00Z").unwrap());
     }
 
     #[test]
@@ -161,7 +180,34 @@ mod tests {
             "1706781600",
             "٢٠٢٤-01-01T10:00:00Z",
         ] {
-            assert_eq!(ticks(text), None, "{text}");
+            assert_eq!(ticks(text.as_bytes()), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn times_since_1970_are_those_of_their_dates() {
+        const SECOND: i64 = TICKS as i64;
+        const YEAR_0: i64 = -(DAYS_TO_1970 as i64) * 86_400;
+        for (time, date) in [
+            (0, "1970-01-01T00:00:00Z"),
+            (-1, "1969-12-31T23:59:59.9999999Z"),
+            (
+                1_709_200_800 * SECOND + 1,
+                "2024-02-29T12:00:00.0000001+02:00",
+            ),
+            (YEAR_0 * SECOND, "0000-01-01T00:00:00Z"),
+            (253_402_300_800 * SECOND - 1, "9999-12-31T23:59:59.9999999Z"),
+        ] {
+            assert_eq!(since_1970(time), ticks(date.as_bytes()), "{date}");
+            assert!(since_1970(time).is_some(), "{date}");
+        }
+        for time in [
+            i64::MIN,
+            YEAR_0 * SECOND - 1,
+            253_402_300_800 * SECOND,
+            i64::MAX,
+        ] {
+            assert_eq!(since_1970(time), None, "{time}");
         }
     }
 }
