@@ -23,11 +23,11 @@ async fn a_node_that_no_other_reaches_stays_away_until_one_does() {
     until_ready(&cluster, NODE).await;
     let load = Load::start(&[cluster.client().with_timeout(Duration::from_secs(20))]);
     get_acquainted(&load).await;
-    let nobody = format!("http://{}", free_addresses(1)[0]);
+    let unused = format!("http://{}", free_addresses(1)[0]);
     let mut unreached = block_in_place(|| {
         cluster.end_node(NODE, End::Killed);
         let args = cluster.node_args(NODE);
-        let address = ["--address".to_owned(), nobody];
+        let address = ["--address".to_owned(), unused];
         Waiting::start(binary(), args.into_iter().chain(address))
     });
     until_all(&cluster, "the node has left", |record| {

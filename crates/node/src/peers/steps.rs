@@ -21,8 +21,8 @@ use super::{Peers, Takeover, dead};
 use crate::engine::Engine;
 use crate::error::NodeError;
 
-/// After this number of looks in a row, about two seconds, it is said that no store reaches this one: another address may
-/// not be known to them yet.
+/// After this number of looks in a row, about two seconds, the log says that no store reaches this one. Others may not know
+/// a new address before.
 const PATIENT_LOOKS: u32 = 10;
 
 /// Looks again and again, as long as it is polled.

@@ -38,6 +38,7 @@ mod replay;
 mod replicas;
 mod resting;
 mod roles;
+mod room;
 mod scrub;
 mod set_aside;
 #[cfg(test)]
@@ -55,7 +56,7 @@ use simshard_topology::replication::StoreId;
 use simshard_topology::{CorpusUid, ShardId, ShardSet};
 
 use crate::directory::{Directory, StoredFile};
-use crate::disk_space::{DiskSpace, Room};
+use crate::disk_space::DiskSpace;
 use crate::element::Operation;
 use crate::error::{ReadError, WriteError};
 use crate::log::{LogOptions, Tail};
@@ -63,7 +64,6 @@ use crate::manifest::Manifest;
 use crate::merge::{Cursor, Merge};
 use crate::segment::{BlockCache, Segment, SegmentId};
 use crate::shard::{Effects, Lookup, Shard};
-use crate::shortage::Shortage;
 use crate::stored::SharedChange;
 use crate::thread::AbortOnPanic;
 use catalog::Catalog;
@@ -86,10 +86,6 @@ use resting::Resting;
 
 /// Memtables are flushed once the log has this many files that only they need.
 const LOG_FILES: u64 = 4;
-
-/// While segments cannot be written, as on a full disk, changes are refused once memtables reach this many times
-/// their limit.
-const MOST_FULL: usize = 4;
 
 /// How a store uses memory and disk.
 #[derive(Clone, Copy, Debug)]
@@ -278,31 +274,6 @@ impl Store {
             merged.advance()?;
         }
         Ok(())
-    }
-
-    /// The shortage for which operations that take space are refused now, if they are.
-    pub(crate) fn shortage(&self) -> Option<Shortage> {
-        let disk = self.disk.as_ref()?;
-        if disk.space.room() == Room::None {
-            Some(Shortage::Space)
-        } else {
-            self.maintenance.stuck()
-        }
-    }
-
-    /// How much room there is for more: none where operations that take space are refused for any shortage.
-    #[must_use]
-    pub fn room(&self) -> Room {
-        match &self.disk {
-            Some(_) if self.shortage().is_some() => Room::None,
-            Some(disk) => disk.space.room(),
-            None => Room::Ample,
-        }
-    }
-
-    /// Whether changes must wait, of whatever kind: the disk is full, say, and memory too.
-    pub(crate) fn is_overfull(&self) -> bool {
-        self.maintenance.shortage().is_some() && self.fullness() >= MOST_FULL
     }
 
     /// Takes note of a committed operation, before it is applied. Answers a corpus that it drops.

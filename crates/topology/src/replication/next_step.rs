@@ -1,5 +1,5 @@
-//! The next step of the record of a shard, as a store that holds it, or may come to hold it, chooses it: it takes dead
-//! stores out, and itself back in. It comes as a learner first, and gets in sync once it has copied all. Pure.
+//! The next step of the record of a shard, as a store chooses it that holds the shard, or may come to hold it. It takes
+//! dead stores out, and itself back in: as a learner first, and in sync once it has copied all. Pure.
 //!
 //! # Invariants
 //! - PE3: a dead store leaves only if as many stores in sync as the record needs have answered lately, or all that it has.
@@ -218,8 +218,8 @@ impl View {
         holding > others.len() / 2 && holding >= record.least_in_sync().min(others.len())
     }
 
-    /// Whether a shard is better off with a store that is slow or lacks room than without: only one would be left, another one has left lately,
-    /// or no other answers searches.
+    /// Whether a shard is better off with a store that is slow or lacks room than without it. Then only one would be left,
+    /// another one has left lately, or no other answers searches.
     fn is_needed(&self, shard: ShardId, record: &ShardRecord) -> bool {
         let mut others = record.in_sync.iter().map(|entry| entry.store);
         let searches = |store| {

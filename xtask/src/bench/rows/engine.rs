@@ -5,6 +5,7 @@ use crate::bench::figures::{Figure, Programs};
 
 pub(super) fn cases() -> Vec<Case> {
     let mut cases = search_cases();
+    cases.extend(large_cases());
     cases.extend(change_cases());
     cases
 }
@@ -34,6 +35,32 @@ fn search_cases() -> Vec<Case> {
                 Ok(vec![one, two / one])
             },
         ),
+        Case::light(
+            &[row(
+                "find-all-skewed",
+                "find_all bulk, n = 1M, skewed, queries a second",
+                AtLeast(2.5),
+                Millions,
+            )],
+            |programs| Ok(vec![find_all(programs, MILLION, "skewed", "1")?]),
+        ),
+        Case::light(
+            &[row(
+                "faiss",
+                "find_all bulk against FAISS `IndexBinaryMultiHash(64, 4, 16)`, one thread, n = 1M",
+                AtLeast(25.0),
+                Times,
+            )],
+            |programs| Ok(vec![programs.times_faiss()?]),
+        ),
+    ]
+}
+
+/// Searches of sets that no cache holds.
+fn large_cases() -> Vec<Case> {
+    use Target::AtLeast;
+    use Unit::Millions;
+    vec![
         Case::heavy(
             &[row(
                 "find-all-50m",
@@ -64,24 +91,6 @@ fn search_cases() -> Vec<Case> {
                 let figure = programs.bench("engine", &layout, "find_all_bulk")?;
                 Ok(vec![millions(&figure)?])
             },
-        ),
-        Case::light(
-            &[row(
-                "find-all-skewed",
-                "find_all bulk, n = 1M, skewed, queries a second",
-                AtLeast(2.5),
-                Millions,
-            )],
-            |programs| Ok(vec![find_all(programs, MILLION, "skewed", "1")?]),
-        ),
-        Case::light(
-            &[row(
-                "faiss",
-                "find_all bulk against FAISS `IndexBinaryMultiHash(64, 4, 16)`, one thread, n = 1M",
-                AtLeast(25.0),
-                Times,
-            )],
-            |programs| Ok(vec![programs.times_faiss()?]),
         ),
     ]
 }

@@ -1,0 +1,36 @@
+//! Whether there is room for more.
+
+use super::Store;
+use crate::disk_space::Room;
+use crate::shortage::Shortage;
+
+/// While segments cannot be written, as on a full disk, changes are refused once memtables reach this many times
+/// their limit.
+const MOST_FULL: usize = 4;
+
+impl Store {
+    /// The shortage for which operations that take space are refused now, if they are.
+    pub(crate) fn shortage(&self) -> Option<Shortage> {
+        let disk = self.disk.as_ref()?;
+        if disk.space.room() == Room::None {
+            Some(Shortage::Space)
+        } else {
+            self.maintenance.stuck()
+        }
+    }
+
+    /// How much room there is for more: none where operations that take space are refused for any shortage.
+    #[must_use]
+    pub fn room(&self) -> Room {
+        match &self.disk {
+            Some(_) if self.shortage().is_some() => Room::None,
+            Some(disk) => disk.space.room(),
+            None => Room::Ample,
+        }
+    }
+
+    /// Whether changes must wait, of whatever kind: the disk is full, say, and memory too.
+    pub(crate) fn is_overfull(&self) -> bool {
+        self.maintenance.shortage().is_some() && self.fullness() >= MOST_FULL
+    }
+}
