@@ -1,15 +1,47 @@
-"""Sets of fingerprints that tests share."""
+"""Sets of fingerprints and servers that tests share."""
 
 from __future__ import annotations
 
 import os
 import random
+from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 import pytest
+from servers import Server
 from simshard._inputs import Fingerprints
 
 SEED = int(os.environ.get("SIMSHARD_SEED", random.randrange(2**32)))
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Take the program that serves."""
+    built = Path(__file__).parents[3] / "target" / "debug" / "simshard"
+    parser.addoption("--program", default=built, type=Path, help="the program simshard")
+
+
+@pytest.fixture(scope="session")
+def program(request: pytest.FixtureRequest) -> Path:
+    """Return the program that serves."""
+    path: Path = request.config.getoption("--program")
+    if not path.exists():
+        pytest.fail(f"there is no {path}: build it, or give another with --program")
+    return path
+
+
+@pytest.fixture(scope="session")
+def shared_server(program: Path) -> Iterator[Server]:
+    """Serve all tests that change only corpora of their own."""
+    with Server(program) as server:
+        yield server
+
+
+@pytest.fixture
+def own_server(program: Path, tmp_path: Path) -> Iterator[Server]:
+    """Serve one test, which may kill the server, and keep what it stores."""
+    with Server(program, tmp_path / "data") as server:
+        yield server
 
 
 def pytest_report_header() -> str:

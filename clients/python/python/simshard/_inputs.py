@@ -24,12 +24,15 @@ def to_fingerprint(value: Any) -> int:
     return number
 
 
-def to_fingerprints(values: Any) -> Fingerprints:
-    """Return an array that is contiguous and in this machine's byte order, without a copy where it is already."""
+def to_fingerprints(values: Any, first: int = 0) -> Fingerprints:
+    """Return an array that is contiguous and in this machine's byte order, without a copy where it is already.
+
+    Errors count the elements from ``first``.
+    """
     if hasattr(values, "__arrow_c_stream__") or hasattr(values, "__arrow_c_array__"):
         values = _from_arrow(values)
     elif not hasattr(values, "__array__"):
-        return _from_numbers(values)
+        return _from_numbers(values, first)
     array = np.asarray(values)
     if array.dtype.kind != "u" or array.dtype.itemsize != 8:
         if array.size == 0:
@@ -54,14 +57,23 @@ def to_texts(texts: Iterable[str]) -> list[str]:
     return list(texts)
 
 
-def _from_numbers(values: Iterable[Any]) -> Fingerprints:
+def import_pyarrow() -> Any:
+    """Return the module pyarrow, which only some inputs need."""
+    try:
+        import pyarrow
+    except ImportError:
+        raise ValueError("Arrow data needs pyarrow: pip install pyarrow") from None
+    return pyarrow
+
+
+def _from_numbers(values: Iterable[Any], first: int) -> Fingerprints:
     numbers: Sequence[Any] = values if isinstance(values, list | tuple) else list(values)
     array = np.empty(len(numbers), np.uint64)
     for place, value in enumerate(numbers):
         try:
             array[place] = to_fingerprint(value)
         except (TypeError, ValueError) as error:
-            raise ValueError(f"element {place}: {error}") from None
+            raise ValueError(f"element {first + place}: {error}") from None
     return array
 
 
@@ -75,10 +87,7 @@ def _from_arrow(values: Any) -> Fingerprints:
 
 def _arrow_array(values: Any) -> Any:
     """Return the column as an array of pyarrow, which takes part in the PyCapsule interface."""
-    try:
-        import pyarrow as pa
-    except ImportError:
-        raise ValueError("Arrow data needs pyarrow: pip install pyarrow") from None
+    pa = import_pyarrow()
     if hasattr(values, "__arrow_c_stream__"):
         column = pa.chunked_array(values)
         return column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)

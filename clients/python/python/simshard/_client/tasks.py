@@ -1,0 +1,144 @@
+"""Does the steps of a client for asyncio."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing
+from typing import Any
+
+import grpc
+
+from simshard._client.columns import Source
+from simshard._client.messages import Method, Result
+from simshard._client.resend import Answered, Ended, Event, Give, Open, Pause, Resending, Send, Wait
+from simshard._client.retry import Call, T, UnarySteps
+from simshard._client.settings import Settings
+from simshard._client.wire import early_end, error_of, method_of
+
+END = grpc.aio.EOF  # type: ignore[attr-defined]
+"""What a stream brings after its last answer."""
+
+
+async def run(channel: Any, address: str, steps: UnarySteps[T]) -> T:
+    """Do the steps of a request; return what it brings."""
+    try:
+        step = next(steps)
+        while True:
+            if isinstance(step, Call):
+                try:
+                    answer = await method_of(channel, step.method)(step.request, timeout=step.timeout)
+                except grpc.RpcError as failure:
+                    step = steps.throw(error_of(failure, address))
+                else:
+                    step = steps.send(answer)
+            else:
+                await asyncio.sleep(step.seconds)
+                step = next(steps)
+    except StopIteration as end:
+        result: T = end.value
+        return result
+
+
+async def stream(
+    channel: Any, settings: Settings, method: Method[Result], source: Source
+) -> AsyncGenerator[Result, None]:
+    """Send batches, and yield the result of each."""
+    steps = Resending(method, settings, time.monotonic).steps()
+    event: Event = None
+    async with aclosing(_Sending(channel, settings, method, source)) as sending:
+        while True:
+            try:
+                step = steps.send(event)
+            except StopIteration:
+                return
+            event = None
+            if isinstance(step, Open):
+                await sending.open()
+            elif isinstance(step, Send):
+                sending.send(step)
+            elif isinstance(step, Wait):
+                event = await sending.wait(step)
+            elif isinstance(step, Pause):
+                await asyncio.sleep(step.seconds)
+            elif isinstance(step, Give):
+                yield step.result
+
+
+class _Sending:
+    """The source of batches, and the stream that is open, if one is."""
+
+    def __init__(self, channel: Any, settings: Settings, method: Method[Any], source: Source) -> None:
+        self._channel = channel
+        self._settings = settings
+        self._method = method
+        self._source = source.batches_async(settings)
+        self._reading: asyncio.Task[Event] | None = None
+        self._answering: asyncio.Task[Event] | None = None
+        self._call: Any = None
+        self._batches: asyncio.Queue[Send] = asyncio.Queue()
+
+    async def open(self) -> None:
+        await self._leave()
+        self._batches = asyncio.Queue()
+        self._call = method_of(self._channel, self._method.name)(self._messages(self._batches))
+
+    def send(self, send: Send) -> None:
+        self._batches.put_nowait(send)
+
+    async def wait(self, wait: Wait) -> Event:
+        if self._call is not None and self._answering is None:
+            self._answering = asyncio.ensure_future(self._answer(self._call))
+        if wait.reads and self._reading is None:
+            self._reading = asyncio.ensure_future(self._batch())
+        reading = self._reading if wait.reads else None
+        tasks = [task for task in (self._answering, reading) if task is not None]
+        await asyncio.wait(tasks, timeout=wait.seconds, return_when=asyncio.FIRST_COMPLETED)
+        if self._answering is not None and self._answering.done():
+            answering, self._answering = self._answering, None
+            event = answering.result()
+            if not isinstance(event, Answered):
+                await self._leave()
+            return event
+        if reading is not None and reading.done():
+            self._reading = None
+            return reading.result()
+        return None
+
+    async def aclose(self) -> None:
+        await self._leave()
+        await _ended(self._reading)
+        await self._source.aclose()  # type: ignore[attr-defined]
+
+    async def _leave(self) -> None:
+        """Leave the stream."""
+        if self._call is not None:
+            self._call.cancel()
+            self._call = None
+        answering, self._answering = self._answering, None
+        await _ended(answering)
+
+    async def _messages(self, batches: asyncio.Queue[Send]) -> AsyncIterator[Any]:
+        while True:
+            send = await batches.get()
+            yield self._method.message(send.batch, send.sequence)
+
+    async def _answer(self, call: Any) -> Event:
+        try:
+            answer = await call.read()
+        except grpc.RpcError as failure:
+            return error_of(failure, self._settings.address)
+        return early_end(self._settings.address) if answer is END else Answered(answer)
+
+    async def _batch(self) -> Event:
+        return await anext(self._source, Ended())
+
+
+async def _ended(task: asyncio.Task[Event] | None) -> None:
+    """Cancel a task, and wait until it has ended."""
+    if task is not None:
+        task.cancel()
+        await asyncio.wait([task])
+        if not task.cancelled():
+            task.exception()

@@ -1,0 +1,117 @@
+"""Does the steps of a client that blocks. A thread reads the answers of each stream."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Generator, Iterator
+from queue import Empty, SimpleQueue
+from threading import Thread
+from typing import Any
+
+import grpc
+
+from simshard._client.columns import Source
+from simshard._client.messages import Method, Result
+from simshard._client.resend import Answered, Ended, Event, Give, Open, Pause, Resending, Send, Wait
+from simshard._client.retry import Call, T, UnarySteps
+from simshard._client.settings import Settings
+from simshard._client.wire import early_end, error_of, method_of
+from simshard.errors import SimshardError
+
+
+def run(channel: grpc.Channel, address: str, steps: UnarySteps[T]) -> T:
+    """Do the steps of a request; return what it brings."""
+    try:
+        step = next(steps)
+        while True:
+            if isinstance(step, Call):
+                try:
+                    answer = method_of(channel, step.method)(step.request, timeout=step.timeout)
+                except grpc.RpcError as failure:
+                    step = steps.throw(error_of(failure, address))
+                else:
+                    step = steps.send(answer)
+            else:
+                time.sleep(step.seconds)
+                step = next(steps)
+    except StopIteration as end:
+        result: T = end.value
+        return result
+
+
+def stream(
+    channel: grpc.Channel, settings: Settings, method: Method[Result], source: Source
+) -> Generator[Result, None, None]:
+    """Send batches, and yield the result of each. The batches are read by the caller's thread."""
+    batches = source.batches(settings)
+    steps = Resending(method, settings, time.monotonic).steps()
+    sending: _Stream | None = None
+    event: Event = None
+    try:
+        while True:
+            try:
+                step = steps.send(event)
+            except StopIteration:
+                return
+            event = None
+            if isinstance(step, Open):
+                if sending is not None:
+                    sending.cancel()
+                sending = _Stream(channel, settings, method)
+            elif isinstance(step, Send):
+                assert sending is not None
+                sending.send(step)
+            elif isinstance(step, Wait):
+                event = _wait(sending, batches, step)
+            elif isinstance(step, Pause):
+                time.sleep(step.seconds)
+            elif isinstance(step, Give):
+                yield step.result
+    finally:
+        if sending is not None:
+            sending.cancel()
+
+
+def _wait(sending: _Stream | None, batches: Iterator[Any], wait: Wait) -> Event:
+    if sending is not None:
+        # An answer that has arrived is not late, even if it is looked at only after the timeout.
+        is_over = wait.seconds is not None and wait.seconds <= 0
+        event = sending.next_event(0 if wait.reads or is_over else wait.seconds)
+        if event is not None or is_over or not wait.reads:
+            return event
+    return next(batches, Ended())
+
+
+class _Stream:
+    """A stream that is open."""
+
+    def __init__(self, channel: grpc.Channel, settings: Settings, method: Method[Any]) -> None:
+        self._address = settings.address
+        self._batches: SimpleQueue[Send | None] = SimpleQueue()
+        # Each batch has one answer, so this holds a window of them at most.
+        self._events: SimpleQueue[Event] = SimpleQueue()
+        messages = (method.message(send.batch, send.sequence) for send in iter(self._batches.get, None))
+        self._answers = method_of(channel, method.name)(messages)
+        Thread(target=self._read, name="simshard answers", daemon=True).start()
+
+    def send(self, send: Send) -> None:
+        self._batches.put(send)
+
+    def next_event(self, seconds: float | None) -> Event:
+        try:
+            return self._events.get(timeout=seconds) if seconds != 0 else self._events.get_nowait()
+        except Empty:
+            return None
+
+    def cancel(self) -> None:
+        self._batches.put(None)
+        self._answers.cancel()
+
+    def _read(self) -> None:
+        failure: SimshardError = early_end(self._address)
+        try:
+            for answer in self._answers:
+                self._events.put(Answered(answer))
+        except grpc.RpcError as error:
+            failure = error_of(error, self._address)
+        self._events.put(failure)

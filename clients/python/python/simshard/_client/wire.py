@@ -1,0 +1,111 @@
+"""What the threads and the tasks share of gRPC: channels, methods, errors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import grpc
+from google.rpc.error_details_pb2 import BadRequest, ErrorInfo, RetryInfo
+from google.rpc.status_pb2 import Status
+
+from simshard.errors import (
+    BY_REASON,
+    DeadlineTooShort,
+    MalformedAnswer,
+    NoAnswer,
+    NoRouter,
+    NotARouter,
+    SimshardError,
+    Violation,
+)
+from simshard.v1 import corpus_service_pb2 as pb
+
+MAX_MESSAGE_BYTES = 16 << 20
+"""The largest message of a server."""
+
+OPTIONS = [
+    ("grpc.max_send_message_length", -1),
+    # Room for what surrounds the largest answer.
+    ("grpc.max_receive_message_length", MAX_MESSAGE_BYTES + (64 << 10)),
+    # The first try after a failure comes at once, the others as often as this client asks.
+    ("grpc.initial_reconnect_backoff_ms", 100),
+    ("grpc.min_reconnect_backoff_ms", 1000),
+    ("grpc.max_reconnect_backoff_ms", 1000),
+    ("grpc.keepalive_time_ms", 20_000),
+    ("grpc.keepalive_timeout_ms", 10_000),
+    # Each client has a connection of its own.
+    ("grpc.use_local_subchannel_pool", 1),
+    ("grpc.enable_retries", 0),
+]
+"""The options of a channel."""
+
+DOMAIN = "simshard"
+"""That of every ``google.rpc.ErrorInfo`` of a server."""
+
+CONNECTION_CODES = ("UNAVAILABLE", "UNKNOWN", "CANCELLED", "INTERNAL")
+"""The codes that a broken connection gives rise to, and a peer that is no gRPC server."""
+
+SERVICE = pb.DESCRIPTOR.services_by_name["CorpusService"]
+
+
+def method_of(channel: Any, name: str) -> Any:
+    """Return a method of the service, to be called with a request or an iterator of requests."""
+    method = SERVICE.methods_by_name[name]
+    request, answer = getattr(pb, method.input_type.name), getattr(pb, method.output_type.name)
+    kind = channel.stream_stream if name.endswith("Stream") else channel.unary_unary
+    return kind(
+        f"/{SERVICE.full_name}/{name}",
+        request_serializer=request.SerializeToString,
+        response_deserializer=answer.FromString,
+    )
+
+
+def early_end(address: str) -> SimshardError:
+    """Return the error of a stream that ended before all batches were answered."""
+    return NoAnswer(f"the router at {address} stopped answering: it ended the stream too early, see what it logs")
+
+
+def error_of(failure: Any, address: str) -> SimshardError:
+    """Return why a call failed, out of the error that gRPC raises."""
+    code, message = failure.code().name, failure.details() or ""
+    details = _details(failure)
+    info = details.get(ErrorInfo)
+    if info is not None and info.domain == DOMAIN:
+        return _refusal(code, message, info, details)
+    if code == grpc.StatusCode.UNIMPLEMENTED.name:
+        return NotARouter(
+            f"what answers at {address} is no router, or one of another version: give the address of the router",
+            code=code,
+        )
+    if code in CONNECTION_CODES:
+        return NoRouter(f"no router answers at {address}: start one with `simshard serve` ({message})", code=code)
+    if code == grpc.StatusCode.DEADLINE_EXCEEDED.name:
+        return DeadlineTooShort(f"the router at {address} did not answer in time: allow more", code=code)
+    if code == grpc.StatusCode.RESOURCE_EXHAUSTED.name:
+        return MalformedAnswer(f"the answer is larger than an answer may be ({message})", code=code)
+    return SimshardError(message, code=code)
+
+
+def _refusal(code: str, message: str, info: Any, details: dict[Any, Any]) -> SimshardError:
+    retry, bad = details.get(RetryInfo), details.get(BadRequest)
+    return BY_REASON.get(info.reason, SimshardError)(
+        message,
+        code=code,
+        metadata={**info.metadata},
+        retry_after=None if retry is None else retry.retry_delay.ToTimedelta().total_seconds(),
+        violations=[Violation(one.field, one.description) for one in bad.field_violations] if bad else (),
+    )
+
+
+def _details(failure: Any) -> dict[Any, Any]:
+    """Return the details of an error by their kind."""
+    found: dict[Any, Any] = {}
+    for key, value in failure.trailing_metadata() or ():
+        if key != "grpc-status-details-bin":
+            continue
+        for packed in Status.FromString(value).details:
+            for kind in (ErrorInfo, RetryInfo, BadRequest):
+                detail = kind()
+                if packed.Unpack(detail):
+                    found[kind] = detail
+    return found
