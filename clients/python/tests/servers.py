@@ -24,7 +24,7 @@ class Server:
         self.kill()
 
     def start(self) -> None:
-        command = [self._program, "--quiet", "serve", "--listen", self.address, *self._data]
+        command = [self._program, "serve", "--listen", self.address, *self._data]
         environment = {name: value for name, value in os.environ.items() if not name.startswith("SIMSHARD_")}
         self._process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
         assert self._process.stdout is not None

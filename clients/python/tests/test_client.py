@@ -37,8 +37,7 @@ def corpus(client: Client, request: pytest.FixtureRequest) -> Iterator[Corpus]:
 
 async def slowly(values: Iterable[Any]) -> AsyncIterator[Any]:
     for value in values:
-        await asyncio.sleep(0)
-        yield value
+        yield await asyncio.to_thread(lambda value=value: value)
 
 
 def scan(fingerprints: Fingerprints, ids: list[str], distance: int) -> list[Match]:

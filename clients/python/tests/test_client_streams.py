@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import threading
-import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -18,35 +18,32 @@ DOCUMENTS = 20_000
 KILLS = 10
 
 
-def wait_until(what: Callable[[], bool], says: str) -> None:
-    """Look every few milliseconds, for two minutes."""
-    end = time.monotonic() + 120
-    while not what():
-        assert time.monotonic() < end, says
-        time.sleep(0.005)
+class Progress:
+    """What tests wait for: it is looked at whenever something was read or acknowledged."""
+
+    def __init__(self) -> None:
+        self.read = self.durable = self.most_ahead = 0
+        self._changed = threading.Condition()
+
+    def count(self, read: int = 0, durable: int = 0) -> None:
+        with self._changed:
+            self.read += read
+            self.durable += durable
+            self.most_ahead = max(self.most_ahead, self.read - self.durable)
+            self._changed.notify_all()
+
+    def wait_for(self, reached: Callable[[], bool], says: str) -> None:
+        with self._changed:
+            assert self._changed.wait_for(reached, timeout=120), says
 
 
-class Killer:
-    """Kills a server each time a part of the load has been acknowledged, and starts it again."""
-
-    def __init__(self, server: Server) -> None:
-        self.durable = self.kills = 0
-        self._server = server
-        self._thread = threading.Thread(target=self._run, daemon=True)
-        self._thread.start()
-
-    def acknowledged(self, batch: Acknowledged) -> None:
-        self.durable += batch.documents
-
-    def join(self) -> None:
-        self._thread.join()
-
-    def _run(self) -> None:
-        for kill in range(1, KILLS + 1):
-            wait_until(lambda kill=kill: self.durable >= kill * DOCUMENTS // (KILLS + 1), f"no progress to kill {kill}")
-            self._server.kill()
-            self.kills += 1
-            self._server.start()
+def kill_often(server: Server, progress: Progress) -> None:
+    """Kill a server each time a part of the load has been acknowledged, and start it again."""
+    for kill in range(1, KILLS + 1):
+        part = kill * DOCUMENTS // (KILLS + 1)
+        progress.wait_for(lambda part=part: progress.durable >= part, f"kill {kill}: {part} are not durable")
+        server.kill()
+        server.start()
 
 
 @pytest.mark.parametrize("kind", ["threads", "asyncio"])
@@ -54,21 +51,26 @@ def test_nothing_acknowledged_is_lost_when_the_server_is_killed(own_server: Serv
     fingerprints = np.random.default_rng(SEED).integers(0, 2**64, DOCUMENTS, np.uint64)
     ids = [f"document-{number}" for number in range(DOCUMENTS)]
     settings = {"batch_size": 100, "window": 4, "patience": 120.0}
-    killer = Killer(own_server)
+    progress = Progress()
+
+    def acknowledged(batch: Acknowledged) -> None:
+        progress.count(durable=batch.documents)
 
     async def insert() -> Acknowledged:
         async with simshard.aio.Client(own_server.address, **settings) as client:
             corpus = client.corpus("default")
-            return await corpus.insert(ids=ids, fingerprints=fingerprints, acknowledged=killer.acknowledged)
+            return await corpus.insert(ids=ids, fingerprints=fingerprints, acknowledged=acknowledged)
 
     with Client(own_server.address, **settings) as client:
         corpus = client.corpus("default")
-        if kind == "asyncio":
-            inserted = asyncio.run(insert())
-        else:
-            inserted = corpus.insert(ids=ids, fingerprints=fingerprints, acknowledged=killer.acknowledged)
-        killer.join()
-        assert (killer.kills, killer.durable, inserted.documents) == (KILLS, DOCUMENTS, DOCUMENTS)
+        with ThreadPoolExecutor() as beside:
+            killing = beside.submit(kill_often, own_server, progress)
+            if kind == "asyncio":
+                inserted = asyncio.run(insert())
+            else:
+                inserted = corpus.insert(ids=ids, fingerprints=fingerprints, acknowledged=acknowledged)
+            killing.result()
+        assert (progress.durable, inserted.documents) == (DOCUMENTS, DOCUMENTS)
         found = {match.ids[0]: match.query for match in corpus.find(fingerprints=fingerprints, max_distance=0)}
         assert [found.get(id) for id in ids] == list(range(DOCUMENTS))
         assert corpus.describe().documents == DOCUMENTS
@@ -77,20 +79,17 @@ def test_nothing_acknowledged_is_lost_when_the_server_is_killed(own_server: Serv
 @pytest.mark.parametrize("kind", ["threads", "asyncio"])
 def test_a_slow_server_holds_up_the_input(own_server: Server, kind: str) -> None:
     batch_size, window, count = 10, 3, 2_000
-    read = durable = most_ahead = 0
+    progress = Progress()
 
     def numbers() -> Iterator[int]:
-        nonlocal read, most_ahead
         for number in range(count):
-            read += 1
-            most_ahead = max(most_ahead, read - durable)
+            progress.count(read=1)
             yield number
 
     def acknowledged(batch: Acknowledged) -> None:
-        nonlocal durable
-        durable += batch.documents
-        if durable == 5 * batch_size:
+        if progress.durable == 5 * batch_size:
             own_server.pause()
+        progress.count(durable=batch.documents)
 
     def insert() -> None:
         with Client(own_server.address, batch_size=batch_size, window=window) as client:
@@ -100,16 +99,17 @@ def test_a_slow_server_holds_up_the_input(own_server: Server, kind: str) -> None
         async with simshard.aio.Client(own_server.address, batch_size=batch_size, window=window) as client:
             await client.corpus("default").insert(fingerprints=numbers(), acknowledged=acknowledged)
 
-    load = threading.Thread(target=insert if kind == "threads" else lambda: asyncio.run(insert_async()))
-    load.start()
-    # The server stands still: the input is read until the window is full, and no further.
-    wait_until(lambda: durable >= 5 * batch_size, "nothing was acknowledged")
-    wait_until(lambda: read >= durable + (window - 1) * batch_size, "the window was not filled")
-    own_server.go_on()
-    load.join()
-    assert durable == read == count
+    with ThreadPoolExecutor() as beside:
+        load = beside.submit(insert if kind == "threads" else lambda: asyncio.run(insert_async()))
+        # The server stands still: the input is read until the window is full, and no further.
+        progress.wait_for(lambda: progress.durable > 5 * batch_size, "nothing was acknowledged")
+        is_full = lambda: progress.read >= progress.durable + (window - 1) * batch_size  # noqa: E731
+        progress.wait_for(is_full, "the window was not filled")
+        own_server.go_on()
+        load.result()
+    assert progress.durable == progress.read == count
     # Beside the window there is the batch that is being read, or whose answer was not counted yet.
-    assert most_ahead <= (window + 2) * batch_size
+    assert progress.most_ahead <= (window + 2) * batch_size
 
 
 def test_matches_are_found_across_a_restart(own_server: Server) -> None:

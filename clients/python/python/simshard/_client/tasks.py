@@ -16,6 +16,7 @@ from simshard._client.resend import Answered, Ended, Event, Give, Open, Pause, R
 from simshard._client.retry import Call, T, UnarySteps
 from simshard._client.settings import Settings
 from simshard._client.wire import early_end, error_of, method_of
+from simshard.errors import SimshardError
 
 END = grpc.aio.EOF  # type: ignore[attr-defined]
 """What a stream brings after its last answer."""
@@ -129,6 +130,10 @@ class _Sending:
             answer = await call.read()
         except grpc.RpcError as failure:
             return error_of(failure, self._settings.address)
+        except asyncio.CancelledError:
+            if self._call is not call:
+                raise
+            return SimshardError("the stream ended, as the client was closed")
         return early_end(self._settings.address) if answer is END else Answered(answer)
 
     async def _batch(self) -> Event:
