@@ -78,8 +78,10 @@ def test_the_client_for_asyncio_finds_the_same(
 ) -> None:
     ids = [f"id-{number}" for number in range(len(fingerprints))]
 
+    client = simshard.aio.Client(shared_server.address, batch_size=7, window=3)
+
     async def work() -> None:
-        async with simshard.aio.Client(shared_server.address, batch_size=7, window=3) as client:
+        async with client:
             async with client.corpus(corpus.name) as remote:
                 seen: list[Acknowledged] = []
                 inserted = await remote.insert(

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 import simshard
 from servers import Server
@@ -35,6 +36,8 @@ def test_errors_are_told_apart_by_reason(shared_server: Server) -> None:
     with Client(shared_server.address) as client:
         with pytest.raises(errors.CorpusNotFound, match="no corpus nowhere") as caught:
             list(client.corpus("nowhere").find(texts=["a text"]))
+        with pytest.raises(errors.CorpusNotFound):
+            client.corpus("nowhere").find_arrow(pa.table({"text": ["a text"]}), text="text").read_all()
         assert (caught.value.reason, caught.value.code) == ("CORPUS_NOT_FOUND", "NOT_FOUND")
         assert not caught.value.may_pass and isinstance(caught.value, simshard.SimshardError)
         with pytest.raises(errors.CorpusExists):

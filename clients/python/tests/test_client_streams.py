@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -123,3 +124,26 @@ def test_matches_are_found_across_a_restart(own_server: Server) -> None:
                 own_server.kill()
                 own_server.start()
         assert found == list(range(2_000))
+
+
+def test_tasks_that_are_cancelled_and_clients_that_are_closed_end_their_streams(own_server: Server) -> None:
+    async def work() -> None:
+        client = simshard.aio.Client(own_server.address, batch_size=10)
+        corpus = client.corpus("default")
+        is_durable = asyncio.Event()
+        load = asyncio.create_task(
+            corpus.insert(fingerprints=itertools.count(), acknowledged=lambda _: is_durable.set())
+        )
+        await is_durable.wait()
+        load.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await load
+        found = corpus.find(fingerprints=itertools.count())
+        assert (await anext(found)).query == 0
+        await client.close()
+        with pytest.raises(simshard.SimshardError, match="the client was closed"):
+            async for _ in found:
+                pass
+        assert asyncio.all_tasks() == {asyncio.current_task()}
+
+    asyncio.run(work())

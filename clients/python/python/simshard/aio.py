@@ -12,8 +12,6 @@ from contextlib import aclosing
 from dataclasses import replace
 from typing import Any
 
-import grpc
-
 from simshard._client import corpora, tasks
 from simshard._client.arrow import Table, match_rows
 from simshard._client.columns import Columns, Source
@@ -30,8 +28,7 @@ from simshard._client.messages import (
     matches,
     removing,
 )
-from simshard._client.settings import Settings, target_of
-from simshard._client.wire import OPTIONS
+from simshard._client.settings import Settings
 
 __all__ = ["Acknowledged", "Client", "Corpus", "CorpusDescription", "CorpusInfo", "Match", "NodeInfo"]
 
@@ -57,7 +54,7 @@ class Client:
         recipe: str = "",
     ) -> None:
         self._settings = Settings(address, timeout, patience, window, batch_size, batch_bytes, recipe)
-        self._channel: Any = grpc.aio.insecure_channel(target_of(address), options=OPTIONS)
+        self._connection = tasks.Connection(address)
 
     async def __aenter__(self) -> Client:
         return self
@@ -67,34 +64,34 @@ class Client:
 
     async def close(self) -> None:
         """Close the connection. Streams that are open end."""
-        await self._channel.close()
+        await self._connection.close()
 
     def corpus(self, name: str, *, timeout: float | None = None, patience: float | None = None) -> Corpus:
         """Return a corpus, without asking whether it is there. The times are those of the client unless given."""
         timeout = self._settings.timeout if timeout is None else timeout
         patience = self._settings.patience if patience is None else patience
-        return Corpus(self._channel, name, replace(self._settings, timeout=timeout, patience=patience))
+        return Corpus(self._connection, name, replace(self._settings, timeout=timeout, patience=patience))
 
     async def create_corpus(
         self, name: str, *, blocks: int = 5, distance: int = 3, recipe: str = "words-v3"
     ) -> CorpusInfo:
         """Create a corpus. More ``blocks`` make more tables: they take memory, and leave fewer candidates."""
         steps = corpora.create_corpus(self._settings, name, blocks, distance, recipe)
-        return await tasks.run(self._channel, self._settings.address, steps)
+        return await tasks.run(self._connection.channel, self._settings.address, steps)
 
     async def delete_corpus(self, name: str) -> None:
         """Delete a corpus and all its documents."""
-        await tasks.run(self._channel, self._settings.address, corpora.delete_corpus(self._settings, name))
+        await tasks.run(self._connection.channel, self._settings.address, corpora.delete_corpus(self._settings, name))
 
     async def list_corpora(self) -> list[CorpusInfo]:
         """Return all corpora, by name."""
         steps = corpora.list_corpora(self._settings, time.monotonic)
-        return await tasks.run(self._channel, self._settings.address, steps)
+        return await tasks.run(self._connection.channel, self._settings.address, steps)
 
     async def describe_corpus(self, name: str) -> CorpusDescription:
         """Return what a corpus is, how much it has, and what each node holds of it."""
         steps = corpora.describe_corpus(self._settings, time.monotonic, name)
-        return await tasks.run(self._channel, self._settings.address, steps)
+        return await tasks.run(self._connection.channel, self._settings.address, steps)
 
 
 class Corpus:
@@ -104,9 +101,9 @@ class Corpus:
     sent. Fingerprints are numbers of 64 bits without a sign, or a NumPy array of ``uint64``.
     """
 
-    def __init__(self, channel: Any, name: str, settings: Settings) -> None:
+    def __init__(self, connection: tasks.Connection, name: str, settings: Settings) -> None:
         self.name = name
-        self._channel = channel
+        self._connection = connection
         self._settings = settings
         self._streams: weakref.WeakSet[AsyncGenerator[Any, None]] = weakref.WeakSet()
 
@@ -120,7 +117,7 @@ class Corpus:
     async def describe(self) -> CorpusDescription:
         """Return what the corpus is, how much it has, and what each node holds of it."""
         steps = corpora.describe_corpus(self._settings, time.monotonic, self.name)
-        return await tasks.run(self._channel, self._settings.address, steps)
+        return await tasks.run(self._connection.channel, self._settings.address, steps)
 
     async def insert(
         self,
@@ -211,7 +208,7 @@ class Corpus:
         return self._open(self._stream(method, Table(table, text, fingerprint)))
 
     def _stream(self, method: Method[Result], source: Source) -> AsyncGenerator[Result, None]:
-        return tasks.stream(self._channel, self._settings, method, source)
+        return tasks.stream(self._connection.channel, self._settings, method, source)
 
     async def _change(
         self,

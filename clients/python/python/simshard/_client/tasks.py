@@ -14,12 +14,32 @@ from simshard._client.columns import Source
 from simshard._client.messages import Method, Result
 from simshard._client.resend import Answered, Ended, Event, Give, Open, Pause, Resending, Send, Wait
 from simshard._client.retry import Call, T, UnarySteps
-from simshard._client.settings import Settings
-from simshard._client.wire import early_end, error_of, method_of
+from simshard._client.settings import Settings, target_of
+from simshard._client.wire import OPTIONS, early_end, error_of, method_of
 from simshard.errors import SimshardError
 
 END = grpc.aio.EOF  # type: ignore[attr-defined]
 """What a stream brings after its last answer."""
+
+
+class Connection:
+    """A channel, which is made in the event loop that uses it first."""
+
+    def __init__(self, address: str) -> None:
+        self._target = target_of(address)
+        self._channel: Any = None
+
+    @property
+    def channel(self) -> Any:
+        """The channel."""
+        if self._channel is None:
+            self._channel = grpc.aio.insecure_channel(self._target, options=OPTIONS)
+        return self._channel
+
+    async def close(self) -> None:
+        """Close the channel, if it was used."""
+        if self._channel is not None:
+            await self._channel.close()
 
 
 async def run(channel: Any, address: str, steps: UnarySteps[T]) -> T:

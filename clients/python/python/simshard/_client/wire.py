@@ -27,15 +27,16 @@ OPTIONS = [
     ("grpc.max_send_message_length", -1),
     # Room for what surrounds the largest answer.
     ("grpc.max_receive_message_length", MAX_MESSAGE_BYTES + (64 << 10)),
-    # The first try after a failure comes at once, the others as often as this client asks.
+    # A router that is started again is found soon.
     ("grpc.initial_reconnect_backoff_ms", 100),
-    ("grpc.min_reconnect_backoff_ms", 1000),
+    ("grpc.min_reconnect_backoff_ms", 2000),
     ("grpc.max_reconnect_backoff_ms", 1000),
-    ("grpc.keepalive_time_ms", 20_000),
-    ("grpc.keepalive_timeout_ms", 10_000),
+    ("grpc.keepalive_time_ms", 10_000),
+    ("grpc.keepalive_timeout_ms", 5_000),
     # Each client has a connection of its own.
     ("grpc.use_local_subchannel_pool", 1),
-    ("grpc.enable_retries", 0),
+    # As the commands: a cluster is not behind the proxy of the web.
+    ("grpc.enable_http_proxy", 0),
 ]
 """The options of a channel."""
 
