@@ -1,10 +1,12 @@
-//! The Python package of `clients/python`: built as a wheel, installed as users install it, then tested.
+//! The Python package of `clients/python`: built as a wheel, installed as users install it, then tested. Its client is
+//! tested with a server.
 
 use std::fs;
 use std::path::PathBuf;
 
 use anyhow::Context;
 
+use super::scripts;
 use crate::process;
 use crate::tools::{self, PythonTools};
 use crate::workspace::Workspace;
@@ -21,12 +23,11 @@ pub(super) fn verify(workspace: &Workspace) -> anyhow::Result<String> {
         "--force-reinstall",
     ];
     process::run(python.command("python").args(install).arg(&wheel))?;
-    for check in [
-        "pytest -q tests",
-        "mypy",
-        "ruff check .",
-        "ruff format --check .",
-    ] {
+    let program = scripts::program(workspace)?;
+    let mut tests = python.command("pytest");
+    let tests = tests.args(["-q", "tests", "--program"]).arg(program);
+    process::run(tests.current_dir(folder(workspace)))?;
+    for check in ["mypy", "ruff check .", "ruff format --check ."] {
         let mut words = check.split(' ');
         let mut command = python.command(words.next().unwrap_or_default());
         let command = command.args(words).current_dir(folder(workspace));

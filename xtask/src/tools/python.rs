@@ -65,9 +65,10 @@ pub(super) const PACKAGE: Kind = Kind {
     folder: "package",
     requirements: "requirements-package.txt",
     purpose: "  \
-  maturin, pytest,     to build the Python package and to test it with the tables that it takes, and
-  mypy, ruff, numpy,   to check its types and its style.
-  pyarrow, polars",
+  maturin, pytest,     to build the Python package, to test it with the tables that it takes and with
+  mypy, ruff, numpy,   a server, to compare its messages with the interface, and to check its types
+  pyarrow, polars,     and its style.
+  grpcio, grpcio-tools",
 };
 
 /// What `cargo xtask dist` compiles and links with.
