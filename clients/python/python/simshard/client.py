@@ -100,8 +100,8 @@ class Client:
 class Corpus:
     """A corpus of a cluster. A ``with`` block ends the streams that are still open when it is left.
 
-    Columns are any iterables, read as batches need them; lists, arrays and Arrow data are checked before anything is
-    sent. Fingerprints are numbers of 64 bits without a sign, or a NumPy array of ``uint64``.
+    Columns are any iterables, read and checked as batches need them. Fingerprints are numbers of 64 bits without a sign,
+    or a NumPy array of ``uint64``. Those that are in memory are checked before anything is sent.
     """
 
     def __init__(self, channel: grpc.Channel, name: str, settings: Settings) -> None:

@@ -1,7 +1,7 @@
 """Batches of documents or queries, out of the columns that callers give.
 
-A column is known as a whole (a list, an array, Arrow data), or it is read from an iterable as batches need it. What is
-known is checked before anything is sent.
+A column is known as a whole (a list, an array, Arrow data), or it is read from an iterable as batches need it. The
+number of known elements, and known fingerprints, are checked before anything is sent; the rest with each batch.
 """
 
 from __future__ import annotations
