@@ -166,5 +166,9 @@ def test_grpc_is_imported_only_when_the_client_is() -> None:
     for code, expected in [(says, "[]"), (f"import simshard; simshard.Client; {says}", "['grpc', 'google.protobuf']")]:
         output = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
         assert output.stdout.strip() == expected
+    for use in ("simshard.Client", "simshard.aio"):
+        missing = f"import sys; sys.modules['grpc'] = None; import simshard; {use}"
+        output = subprocess.run([sys.executable, "-c", missing], capture_output=True, text=True)
+        assert "pip install 'simshard[client]'" in output.stderr
     with pytest.raises(AttributeError, match="no attribute 'Clients'"):
         simshard.Clients  # noqa: B018

@@ -7,9 +7,11 @@ import re
 import socket
 import time
 from collections.abc import AsyncIterator, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import grpc
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -139,6 +141,12 @@ def test_what_is_no_router_is_told(shared_server: Server) -> None:
                 client.list_corpora()
             with pytest.raises(errors.NoRouter):
                 client.corpus("default").insert(texts=TEXTS)
+    other = grpc.server(ThreadPoolExecutor())
+    port = other.add_insecure_port("127.0.0.1:0")
+    other.start()
+    with Client(f"127.0.0.1:{port}") as client, pytest.raises(errors.NotARouter, match="is no router, or one of anoth"):
+        client.list_corpora()
+    other.stop(None)
     assert Client(f"http://{shared_server.address}/").list_corpora()
     for wrong in ("127.0.0.1", "https://127.0.0.1:7460", "http://127.0.0.1:7460/corpora", ""):
         with pytest.raises(ValueError, match="is no address such as"):

@@ -97,8 +97,8 @@ class Client:
 class Corpus:
     """A corpus of a cluster. A ``with`` block ends the streams that are still open when it is left.
 
-    Columns are any iterables, read and checked as batches need them. Fingerprints are numbers of 64 bits without a sign,
-    or a NumPy array of ``uint64``. Those that are in memory are checked before anything is sent.
+    Columns are any iterables, read and checked as batches need them. Fingerprints are numbers of 64 bits without a
+    sign, or a NumPy array of ``uint64``. Those that are in memory are checked before anything is sent.
     """
 
     def __init__(self, connection: tasks.Connection, name: str, settings: Settings) -> None:

@@ -11,9 +11,7 @@ import weakref
 from collections.abc import Callable, Generator, Iterable
 from contextlib import closing
 from dataclasses import replace
-from typing import Any
-
-import grpc
+from typing import TYPE_CHECKING, Any
 
 from simshard._client import corpora, threads
 from simshard._client.arrow import Table, match_rows, match_schema
@@ -31,9 +29,11 @@ from simshard._client.messages import (
     matches,
     removing,
 )
-from simshard._client.settings import Settings, target_of
-from simshard._client.wire import OPTIONS
+from simshard._client.settings import Settings
 from simshard._inputs import import_pyarrow
+
+if TYPE_CHECKING:
+    from grpc import Channel
 
 __all__ = ["Acknowledged", "Client", "Corpus", "CorpusDescription", "CorpusInfo", "Match", "NodeInfo"]
 
@@ -59,7 +59,7 @@ class Client:
         recipe: str = "",
     ) -> None:
         self._settings = Settings(address, timeout, patience, window, batch_size, batch_bytes, recipe)
-        self._channel = grpc.insecure_channel(target_of(address), options=OPTIONS)
+        self._channel = threads.connect(address)
 
     def __enter__(self) -> Client:
         return self
@@ -100,11 +100,11 @@ class Client:
 class Corpus:
     """A corpus of a cluster. A ``with`` block ends the streams that are still open when it is left.
 
-    Columns are any iterables, read and checked as batches need them. Fingerprints are numbers of 64 bits without a sign,
-    or a NumPy array of ``uint64``. Those that are in memory are checked before anything is sent.
+    Columns are any iterables, read and checked as batches need them. Fingerprints are numbers of 64 bits without a
+    sign, or a NumPy array of ``uint64``. Those that are in memory are checked before anything is sent.
     """
 
-    def __init__(self, channel: grpc.Channel, name: str, settings: Settings) -> None:
+    def __init__(self, channel: Channel, name: str, settings: Settings) -> None:
         self.name = name
         self._channel = channel
         self._settings = settings
