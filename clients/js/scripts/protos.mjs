@@ -11,7 +11,7 @@ const folder = fileURLToPath(new URL("..", import.meta.url));
 process.chdir(folder);
 
 const interfaces = ["simshard/v1/corpus_service.proto", "simshard/v1/matches.proto"];
-for (const old of ["proto", "src/gen", "dist"]) rmSync(old, { recursive: true, force: true });
+for (const old of ["proto", "src/gen", "dist", "build"]) rmSync(old, { recursive: true, force: true });
 for (const file of interfaces) cpSync(`../../proto/${file}`, `proto/${file}`);
 cpSync("details", "proto", { recursive: true });
 execFileSync("npx", ["--no-install", "buf", "generate"], { stdio: "inherit" });

@@ -119,7 +119,7 @@ test("a request ends at its deadline, and when its signal says so", async () => 
 
 test("a request is made again when the server asks for it, and no sooner", async () => {
   const times: number[] = [];
-  const fake = await serve({
+  using fake = await serve({
     insert: (_: unknown, answer: (error: unknown, response?: unknown) => void) => {
       times.push(Date.now());
       if (times.length < 3) answer(failure(codes.RESOURCE_EXHAUSTED, "DISK_FULL", 400));
@@ -132,7 +132,6 @@ test("a request is made again when the server asks for it, and no sooner", async
   const pauses = times.slice(1).map((time, place) => time - (times[place] ?? 0));
   // The jitter adds up to as much again.
   assert.ok(pauses.every((pause) => pause >= 395 && pause < 2000), String(pauses));
-  fake.end();
 });
 
 test("what may pass fails after three more tries, and the rest at once", async () => {
@@ -142,7 +141,7 @@ test("what may pass fails after three more tries, and the rest at once", async (
     calls++;
     answer(fails);
   };
-  const fake = await serve({ findAll: handler, createCorpus: handler });
+  using fake = await serve({ findAll: handler, createCorpus: handler });
   using other = new Client(fake.url);
   await assert.rejects(other.corpus("default").find(one), {
     reason: "NODE_UNREACHABLE",
@@ -160,12 +159,11 @@ test("what may pass fails after three more tries, and the rest at once", async (
   assert.equal(calls, 7);
   fails = failure(codes.NOT_FOUND, "SOMETHING", 10, "example.com");
   await assert.rejects(other.corpus("default").find(one), { reason: undefined, code: "NOT_FOUND", isPassing: false });
-  fake.end();
 });
 
 test("an answer that makes no sense is an error", async () => {
   let matches = {};
-  const fake = await serve({
+  using fake = await serve({
     findAll: (_: unknown, answer: (error: unknown, response: unknown) => void) =>
       answer(null, create(FindAllResponseSchema, { queries: [1n], matches })),
   });
@@ -181,24 +179,23 @@ test("an answer that makes no sense is an error", async () => {
     matches = columns;
     await assert.rejects(other.corpus("default").find(one), { message: new RegExp(`nonsense: the column ${name} has`) });
   }
-  fake.end();
 });
 
 test("no router, and something else than a router, are told apart", async () => {
-  using nobody = new Client("127.0.0.1:1", { timeoutMs: 500 });
-  await assert.rejects(nobody.listCorpora(), {
+  using absent = new Client("127.0.0.1:1", { timeoutMs: 500 });
+  await assert.rejects(absent.listCorpora(), {
     reason: undefined, code: "UNAVAILABLE", isPassing: true, message: /no router answers at http:\/\/127.0.0.1:1: start one/,
   });
-  const fake = await serve({ deleteCorpus: () => assert.fail() });
+  using fake = await serve({ deleteCorpus: () => assert.fail() });
   using node = new Client(fake.url);
   await assert.rejects(node.listCorpora(), { code: "UNIMPLEMENTED", message: /is no router, or one of another version/ });
-  fake.end();
   const web = createServer((_, response) => response.end("hello")).listen(0, "127.0.0.1");
+  // It must not hold up the end of the tests.
+  web.unref();
   await once(web, "listening");
   using page = new Client(`127.0.0.1:${(web.address() as AddressInfo).port}`, { timeoutMs: 500 });
   await assert.rejects(page.listCorpora(), (error) => error instanceof SimshardError && error.reason === undefined);
   web.closeAllConnections();
-  web.close();
 });
 
 async function drained(stream: AsyncIterable<unknown>): Promise<void> {

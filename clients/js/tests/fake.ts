@@ -11,8 +11,8 @@ import { CorpusService } from "#dist/gen/simshard/v1/corpus_service_pb.js";
 /** What a method does: with a request, or with the stream of a bidirectional method. */
 type Handler = (call: never, answer: (error: unknown, response?: unknown) => void) => void;
 
-/** Serves some methods; returns its URL and how to end it. */
-export async function serve(handlers: Record<string, Handler>): Promise<{ url: string; end: () => void }> {
+/** Serves some methods, until the block that declares it with `using` ends. */
+export async function serve(handlers: Record<string, Handler>): Promise<Disposable & { url: string }> {
   const server = new Server();
   const served = Object.entries(CorpusService.method).filter(([name]) => name in handlers);
   const definition = Object.fromEntries(served.map(([name, method]) => [name, definitionOf(method)]));
@@ -22,7 +22,7 @@ export async function serve(handlers: Record<string, Handler>): Promise<{ url: s
       error ? reject(error) : resolve(bound),
     );
   });
-  return { url: `http://127.0.0.1:${port}`, end: () => server.forceShutdown() };
+  return { url: `http://127.0.0.1:${port}`, [Symbol.dispose]: () => server.forceShutdown() };
 }
 
 function definitionOf(method: DescMethod) {

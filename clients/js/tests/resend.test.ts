@@ -95,7 +95,7 @@ function* numbered(count: number): Generator<Document> {
 
 test("every new stream begins with all batches that were not answered, in their order", async () => {
   const streams: bigint[][] = [];
-  const fake = await serve({
+  using fake = await serve({
     insertStream: (call: Call) => {
       const seen: bigint[] = [];
       streams.push(seen);
@@ -118,30 +118,28 @@ test("every new stream begins with all batches that were not answered, in their 
   for (const [place, seen] of streams.entries()) {
     assert.deepEqual(seen, seen.map((_, more) => BigInt(2 * place + more)));
   }
-  fake.end();
 });
 
 test("an answer out of turn is an error", async () => {
-  const fake = await serve({ insertStream: (call: Call) => answer(call, 1n) });
+  using fake = await serve({ insertStream: (call: Call) => answer(call, 1n) });
   using client = new Client(fake.url);
   await assert.rejects(drained(client.corpus("default").insertStream(numbered(3), { batchSize: 1 })), {
     message: /an answer to batch 1, whose turn it was not/,
   });
-  fake.end();
 });
 
 test("a stream gives up when its patience ends, and at once where trying again is of no use", async () => {
   const told: [SimshardError, number][] = [];
-  using nobody = new Client("127.0.0.1:1", { patienceMs: 2500, onWaiting: (error, leftMs) => told.push([error, leftMs]) });
+  using absent = new Client("127.0.0.1:1", { patienceMs: 2500, onWaiting: (error, leftMs) => told.push([error, leftMs]) });
   const began = Date.now();
-  await assert.rejects(drained(nobody.corpus("default").insertStream(numbered(1))), { message: /no router answers/ });
+  await assert.rejects(drained(absent.corpus("default").insertStream(numbered(1))), { message: /no router answers/ });
   const took = Date.now() - began;
   assert.ok(took >= 2000 && took < 5000, String(took));
   assert.equal(told.length, 1, "it tells of it once");
   assert.match(told[0]?.[0].message ?? "", /no router answers/);
 
   let streams = 0;
-  const fake = await serve({
+  using fake = await serve({
     insertStream: (call: Call) => {
       streams++;
       call.emit("error", failure(codes.INTERNAL, "STORAGE_FAILED"));
@@ -150,12 +148,11 @@ test("a stream gives up when its patience ends, and at once where trying again i
   using client = new Client(fake.url);
   await assert.rejects(drained(client.corpus("default").insertStream(numbered(1))), { reason: "STORAGE_FAILED" });
   assert.equal(streams, 1);
-  fake.end();
 });
 
 test("a batch that is not answered in time is sent again", async () => {
   let streams = 0;
-  const fake = await serve({
+  using fake = await serve({
     insertStream: (call: Call) => {
       const isDeaf = streams++ === 0;
       if (isDeaf) return;
@@ -171,11 +168,10 @@ test("a batch that is not answered in time is sent again", async () => {
   assert.deepEqual(results, [1, 1, 1]);
   assert.equal(streams, 2);
   assert.ok(Date.now() - began >= 295);
-  fake.end();
 });
 
 test("an error of the source ends the stream, and leaving the stream ends the source", async () => {
-  const fake = await serve({
+  using fake = await serve({
     insertStream: (call: Call) => {
       call.on("data", ({ sequence }: InsertStreamRequest) => answer(call, sequence));
       call.on("end", () => call.end());
@@ -198,7 +194,6 @@ test("an error of the source ends the stream, and leaving the stream ends the so
   }
   for await (const _ of corpus.insertStream(endless(), { batchSize: 1 })) break;
   assert.ok(hasEnded);
-  fake.end();
 });
 
 async function drained(stream: AsyncIterable<unknown>): Promise<void> {
