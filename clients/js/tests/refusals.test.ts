@@ -1,0 +1,135 @@
+// Wrong values are refused before anything is sent. Encoders of JavaScript store some as zero, and round others.
+
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+
+import { Client, type Corpus } from "@simshard/client";
+
+import { Server } from "./server.js";
+
+let server: Server;
+let client: Client;
+let corpus: Corpus;
+before(async () => {
+  server = await Server.start();
+  client = new Client(server.url);
+  await client.createCorpus("refusals");
+  corpus = client.corpus("refusals");
+});
+after(async () => {
+  client.close();
+  await server.end();
+});
+
+/** No fingerprints, and the error for each. */
+const WRONG: [unknown, { name: string; message: RegExp }][] = [
+  [5, { name: "TypeError", message: /the number 5: a fingerprint is a bigint/ }],
+  [-5, { name: "TypeError", message: /the number -5/ }],
+  [1.5, { name: "TypeError", message: /the number 1.5/ }],
+  [2 ** 53 + 2, { name: "TypeError", message: /the number 9007199254740994/ }],
+  [NaN, { name: "TypeError", message: /the number NaN/ }],
+  ["abc", { name: "TypeError", message: /of type string/ }],
+  ["5", { name: "TypeError", message: /of type string/ }],
+  [null, { name: "TypeError", message: /null/ }],
+  [undefined, { name: "TypeError", message: /undefined/ }],
+  [true, { name: "TypeError", message: /the boolean true/ }],
+  [[5n], { name: "TypeError", message: /an array/ }],
+  [{ low: 5, high: 0 }, { name: "TypeError", message: /of type object/ }],
+  [Object(5n), { name: "TypeError", message: /of type object/ }],
+  [-1n, { name: "RangeError", message: /is -1n: a fingerprint is from 0n/ }],
+  [-(2n ** 64n), { name: "RangeError", message: /-18446744073709551616n/ }],
+  [2n ** 64n, { name: "RangeError", message: /18446744073709551616n/ }],
+  [2n ** 200n, { name: "RangeError", message: /is \d{61}n/ }],
+];
+
+async function drained(stream: AsyncIterable<unknown>): Promise<void> {
+  for await (const _ of stream);
+}
+
+for (const [value, { name, message }] of WRONG) {
+  const shown = typeof value === "object" ? JSON.stringify(value, (_, part) => String(part)) : String(value);
+  test(`the ${typeof value} ${shown} is no fingerprint, anywhere`, async () => {
+    const wrong = value as bigint;
+    const columns = { fingerprints: [1n, 2n, wrong, 4n] };
+    for (const request of [
+      () => corpus.insert(columns),
+      () => corpus.remove(columns),
+      () => corpus.find(columns),
+      () => corpus.findFirst(columns),
+    ]) {
+      await assert.rejects(request, (error: Error) => {
+        assert.equal(error.name, name);
+        assert.match(error.message, message);
+        assert.match(error.message, /^fingerprints\[2\] is /);
+        return true;
+      });
+    }
+    const documents = columns.fingerprints.map((fingerprint) => ({ fingerprint }));
+    for (const stream of [corpus.insertStream(documents), corpus.removeStream(documents)]) {
+      await assert.rejects(drained(stream), { name: /Error/, message: /document 2\b/ });
+    }
+    if (typeof value !== "string") {
+      for (const stream of [corpus.findStream(columns.fingerprints), corpus.findFirstStream(columns.fingerprints)]) {
+        await assert.rejects(drained(stream), { name, message: /^query 2 is / });
+      }
+    }
+    assert.equal((await corpus.describe()).documentCount, 0, "nothing was stored");
+  });
+}
+
+test("every fingerprint of 64 bits comes back as it was", async () => {
+  await client.createCorpus("edges");
+  const edges = client.corpus("edges");
+  const powers = Array.from({ length: 64 }, (_, bit) => 1n << BigInt(bit));
+  const values = [...new Set([0n, 2n ** 53n + 1n, 2n ** 64n - 1n, ...powers, ...powers.map((power) => power - 1n)])];
+  const ids = values.map(String);
+  assert.equal(await edges.insert({ fingerprints: values, ids }), values.length);
+  const found = await edges.find({ fingerprints: values }, { maxDistance: 0 });
+  assert.deepEqual(found.fingerprints, values);
+  assert.deepEqual(found.matches.map(({ fingerprint, ids: [id] }) => [fingerprint, id]), values.map((value) => [value, String(value)]));
+  const scanned = [];
+  for await (const document of edges.scan()) scanned.push(document);
+  assert.deepEqual(scanned, [...values].sort((a, b) => (a < b ? -1 : 1)).map((fingerprint) => ({ fingerprint, id: String(fingerprint) })));
+});
+
+test("typed arrays are taken if all they hold is in range", async () => {
+  await assert.rejects(corpus.find({ fingerprints: new BigInt64Array([1n, -1n]) }), /fingerprints\[1\] is -1n/);
+  const numbers = new Float64Array([1, 2]) as unknown as BigUint64Array;
+  await assert.rejects(corpus.find({ fingerprints: numbers }), /fingerprints\[0\] is the number 1/);
+  assert.equal((await corpus.find({ fingerprints: new BigUint64Array([1n, 2n ** 64n - 1n]) })).fingerprints[1], 2n ** 64n - 1n);
+});
+
+test("ids and texts that UTF-8 cannot hold are refused, not stored as another one", async () => {
+  for (const half of ["\ud800", "a\udc00b"]) {
+    await assert.rejects(corpus.insert({ fingerprints: [1n], ids: [half] }), { name: "TypeError", message: /^ids\[0\]/ });
+    await assert.rejects(corpus.find({ texts: ["fine", half] }), { name: "TypeError", message: /^texts\[1\]/ });
+    const documents = [{ fingerprint: 1n, id: "fine" }, { fingerprint: 1n, id: half }];
+    await assert.rejects(drained(corpus.insertStream(documents)), { name: "TypeError", message: /the id of document 1/ });
+  }
+  assert.equal((await corpus.describe()).documentCount, 0);
+});
+
+test("other wrong arguments are refused by name", async () => {
+  const wrong = (value: unknown) => value as never;
+  const fingerprints = [1n];
+  const refused: [() => unknown, string, RegExp][] = [
+    [() => corpus.insert({ fingerprints, ids: [] }), "RangeError", /0 ids for 1 documents/],
+    [() => corpus.insert({ fingerprints, ids: wrong([7]) }), "TypeError", /ids\[0\] is the number 7/],
+    [() => corpus.insert(wrong({})), "TypeError", /one of fingerprints and texts/],
+    [() => corpus.insert(wrong({ fingerprints, texts: ["a"] })), "TypeError", /one of fingerprints and texts/],
+    [() => corpus.insert({ texts: wrong("a text") }), "TypeError", /texts is no array/],
+    [() => corpus.find({ fingerprints }, { maxDistance: 1.5 }), "RangeError", /maxDistance is 1.5/],
+    [() => corpus.find({ fingerprints }, { maxDistance: -1 }), "RangeError", /maxDistance is -1/],
+    [() => corpus.find({ fingerprints }, { limit: 0 }), "RangeError", /limit is 0/],
+    [() => corpus.find({ fingerprints }, { maxIds: wrong("3") }), "TypeError", /maxIds is of type string/],
+    [() => corpus.find({ fingerprints }, { timeoutMs: NaN }), "RangeError", /timeoutMs is NaN/],
+    [() => drained(corpus.findStream(wrong("a text"))), "TypeError", /no iterable/],
+    [() => drained(corpus.findStream([1n], { batchSize: 0 })), "RangeError", /batchSize is 0/],
+    [() => drained(corpus.insertStream([wrong({ id: "a" })])), "TypeError", /document 0 has to have/],
+    [() => drained(corpus.insertStream([wrong(5n)])), "TypeError", /document 0 is no object/],
+  ];
+  for (const [request, name, message] of refused) await assert.rejects(async () => request(), { name, message });
+  for (const router of ["", "127.0.0.1", "https://127.0.0.1:7460", "http://127.0.0.1:7460/corpora", "a:b"]) {
+    assert.throws(() => new Client(router), { name: "TypeError", message: /is no router such as/ }, router);
+  }
+});

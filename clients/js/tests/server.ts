@@ -1,0 +1,75 @@
+// A server for tests: the program that SIMSHARD_PROGRAM names.
+
+import { spawn, type ChildProcess } from "node:child_process";
+import { once } from "node:events";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+
+/** A server in a process of its own, whose data outlives it. */
+export class Server {
+  readonly #folder: string;
+  #process: ChildProcess | undefined;
+  #address = "127.0.0.1:0";
+
+  private constructor(folder: string) {
+    this.#folder = folder;
+  }
+
+  static async start(): Promise<Server> {
+    const server = new Server(await mkdtemp(join(tmpdir(), "simshard-js-")));
+    await server.restart();
+    return server;
+  }
+
+  /** Its address: the same after a restart. */
+  get url(): string {
+    return `http://${this.#address}`;
+  }
+
+  /** Starts it at its address. Returns when it serves. */
+  async restart(): Promise<void> {
+    const program = process.env["SIMSHARD_PROGRAM"];
+    if (!program) throw new Error("SIMSHARD_PROGRAM has to be the path of the program simshard");
+    const options = ["serve", "--listen", this.#address, "--data", join(this.#folder, "data")];
+    const started = spawn(program, options, {
+      stdio: ["ignore", "pipe", "inherit"],
+      env: { ...process.env, SIMSHARD_LOG: "error" },
+    });
+    this.#process = started;
+    const lines = createInterface({ input: started.stdout });
+    for await (const line of lines) {
+      const address = /^listening on http:\/\/(.*)$/.exec(line)?.[1];
+      if (address === undefined) continue;
+      this.#address = address;
+      return;
+    }
+    throw new Error("the server ended before it served");
+  }
+
+  /** Ends it at once, as a crash would. */
+  async kill(): Promise<void> {
+    const running = this.#process;
+    this.#process = undefined;
+    if (!running || running.exitCode !== null) return;
+    const ended = once(running, "exit");
+    running.kill("SIGKILL");
+    await ended;
+  }
+
+  /** Stops its work, as an overloaded machine would. */
+  freeze(): void {
+    this.#process?.kill("SIGSTOP");
+  }
+
+  thaw(): void {
+    this.#process?.kill("SIGCONT");
+  }
+
+  /** Ends it and removes its data. */
+  async end(): Promise<void> {
+    await this.kill();
+    await rm(this.#folder, { recursive: true, force: true });
+  }
+}
