@@ -96,6 +96,7 @@ fn is_operators_mistake(error: &MetadataError) -> bool {
             | KeyValueError::BadAddress { .. }
             | KeyValueError::BadCertificates { .. },
         )
+        | MetadataError::BadTarget { .. }
         | MetadataError::NotRegistered { .. }
         | MetadataError::UnusableRecords(_) => true,
         MetadataError::AlreadyExists { .. }

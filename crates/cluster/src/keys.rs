@@ -8,6 +8,7 @@
 //! | `waiting/UUID` | that the process of a store runs, and waits for the cluster to begin; ends with its lease |
 //! | `published/UUID` | the last start of a store, and how far its log is on disk, as JSON |
 //! | `shards/SS` | who holds a shard, as JSON; SS are the two digits of its leading byte |
+//! | `targets/SS` | the nodes that are to hold a shard, as JSON, where an operator has chosen some |
 //! | `take-over` | that corpora are being copied from a corpora file, into a cluster that has not begun |
 //! | `corpora/revision` | how many changes of corpora there have been |
 //! | `corpora/by-name/NAME` | the record of a corpus, as JSON |
@@ -51,6 +52,19 @@ pub(crate) fn published(id: StoreId) -> String {
 /// The record of a shard.
 pub(crate) fn shard(id: ShardId) -> String {
     format!("{SHARDS}{id}")
+}
+
+/// Before the targets of shards.
+pub(crate) const TARGETS: &str = "targets/";
+
+/// The target of a shard.
+pub(crate) fn target(id: ShardId) -> String {
+    format!("{TARGETS}{id}")
+}
+
+/// The shard of which a key is the target.
+pub(crate) fn shard_of_target(key: &str) -> Option<ShardId> {
+    ShardId::all().find(|shard| target(*shard) == key)
 }
 
 /// Marks that the keys about corpora are copies, and may be replaced until the cluster begins.

@@ -18,6 +18,8 @@ use http::Uri;
 use simshard_topology::replication::{ShardEpochs, ShardRecords, StoreId};
 use simshard_topology::{NodeId, NodeIdError, PlanError, ShardId, ShardMap, ShardSet, plan};
 
+use crate::targets::Targets;
+
 /// A node and where it answers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Node {
@@ -36,6 +38,7 @@ pub struct ClusterLayout {
     records: Option<ShardRecords>,
     /// The nodes of the stores that have registered.
     stores: BTreeMap<StoreId, Node>,
+    targets: Targets,
 }
 
 /// Why nodes make no layout.
@@ -84,6 +87,7 @@ impl ClusterLayout {
             map,
             records: None,
             stores: BTreeMap::new(),
+            targets: Targets::new(),
         })
     }
 
@@ -104,7 +108,26 @@ impl ClusterLayout {
             map,
             records,
             stores,
+            targets: Targets::new(),
         })
+    }
+
+    /// The same with these targets.
+    pub(crate) fn with_targets(self, targets: Targets) -> Self {
+        Self { targets, ..self }
+    }
+
+    /// The stores that are to hold each shard, where an operator has chosen nodes.
+    pub fn targets(&self) -> BTreeMap<ShardId, BTreeSet<StoreId>> {
+        let stores_of = |nodes: &BTreeSet<NodeId>| {
+            let stores = self.stores.iter();
+            let stores = stores.filter(|(_, node)| nodes.contains(&node.id));
+            stores.map(|(store, _)| *store).collect()
+        };
+        let targets = self.targets.iter();
+        targets
+            .map(|(shard, nodes)| (*shard, stores_of(nodes)))
+            .collect()
     }
 
     /// The nodes, in the order they were listed.

@@ -27,6 +27,7 @@ mod registered;
 mod shared_reading;
 mod steps;
 mod store;
+mod targets;
 mod waiting;
 
 pub use corpora::Corpora;
@@ -47,6 +48,7 @@ pub use records::RegisteredStore;
 pub use registered::registered_stores;
 pub use shared_reading::{METADATA_PATIENCE, ReadingError, SharedReading};
 pub use simshard_topology::CorpusUid;
-pub use steps::{Changed, Forced, Steps, force, take_steps};
+pub use steps::{Changed, Forced, Steps, force, take_steps, wish};
 pub use store::{MetadataError, MetadataStore};
+pub use targets::{Targets, set_targets, targets};
 pub use waiting::{Waiting, show_waiting, waiting_stores};

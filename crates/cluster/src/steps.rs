@@ -36,7 +36,8 @@ pub type Steps = Changed<StepError>;
 pub type Forced = Changed<ForceError>;
 
 /// Takes the step of each shard that `step` names for its record; for the record after the step it must name none.
-/// `synced` tells the epoch of a shard that a store has reported, and `is_lost` whether it answers no searches. Another
+/// `synced` tells the epoch of a shard that a store has reported, and `is_lost` whether a store of a record answers no
+/// searches. Another
 /// process may have taken the step: then it is not among those taken.
 ///
 /// # Errors
@@ -46,12 +47,38 @@ pub async fn take_steps(
     keys: &dyn KeyValueStore,
     step: impl Fn(ShardId, &ShardRecord) -> Option<Step> + Send + Sync,
     synced: impl Fn(ShardId, StoreId) -> Epoch + Send + Sync,
-    is_lost: impl Fn(ShardId, StoreId) -> bool + Send + Sync,
+    is_lost: impl Fn(ShardId, &ShardRecord, StoreId) -> bool + Send + Sync,
 ) -> Result<Steps, MetadataError> {
     let next = |shard, record: &ShardRecord| {
         let step = step(shard, record)?;
-        let (synced, is_lost) = (|store| synced(shard, store), |store| is_lost(shard, store));
+        let synced = |store| synced(shard, store);
+        let is_lost = |store| is_lost(shard, record, store);
         Some(record.after(step, random_nonce(), synced, is_lost))
+    };
+    change(keys, next).await
+}
+
+/// Wishes for another number of replicas, and of hot ones, of the shards that `is_meant` names for their records. It must
+/// name none that has that wish already. `synced` tells the epoch of a shard that a store has reported.
+///
+/// # Errors
+/// As [`take_steps`].
+pub async fn wish(
+    keys: &dyn KeyValueStore,
+    (want, hot): (u8, u8),
+    is_meant: impl Fn(ShardId, &ShardRecord) -> bool + Send + Sync,
+    synced: impl Fn(ShardId, StoreId) -> Epoch + Send + Sync,
+) -> Result<Steps, MetadataError> {
+    let next = |shard, record: &ShardRecord| {
+        is_meant(shard, record).then(|| {
+            let wished = record.clone().wishing(want, hot);
+            wished.after(
+                Step::Keep,
+                random_nonce(),
+                |store| synced(shard, store),
+                |_| false,
+            )
+        })
     };
     change(keys, next).await
 }
@@ -187,7 +214,7 @@ async fn replace(
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use simshard_topology::{NodeId, ShardSet};
 
     use super::*;
@@ -203,7 +230,8 @@ mod tests {
     }
 
     /// Three stores that hold every shard.
-    async fn cluster() -> MemoryKeyValues {
+    /// A cluster of the nodes n1 to n3, which hold each shard.
+    pub(crate) async fn cluster() -> MemoryKeyValues {
         let keys = MemoryKeyValues::new();
         for store in STORES {
             let registered = RegisteredStore {
@@ -230,7 +258,7 @@ mod tests {
         move |_, record| record.in_sync(store).map(|_| Step::Evict(store))
     }
 
-    const fn none_lost(_: ShardId, _: StoreId) -> bool {
+    const fn none_lost(_: ShardId, _: &ShardRecord, _: StoreId) -> bool {
         false
     }
 

@@ -26,7 +26,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use simshard_runtime::toml_mistake::TomlMistake;
 use simshard_topology::replication::StoreId;
-use simshard_topology::{CorpusUid, NodeId, ShardSet};
+use simshard_topology::{CorpusUid, NodeId, ShardId, ShardSet};
 use tokio::sync::watch;
 
 use crate::corpora::Corpora;
@@ -233,6 +233,8 @@ pub enum MetadataError {
     NoCluster,
     #[error("these nodes have not registered: {missing}; start them with the same --metadata")]
     NotRegistered { missing: String },
+    #[error("shard {shard} cannot be there: {reason}")]
+    BadTarget { shard: ShardId, reason: String },
     #[error(
         "the metadata holds corpora that are not those of the layout file: give another prefix or path"
     )]

@@ -13,7 +13,7 @@ use simshard_proto::shard::v1 as pb;
 use simshard_proto::{Violations, epochs_from, shards_into};
 use simshard_storage::Room;
 use simshard_topology::replication::StoreId;
-use simshard_topology::{CorpusUid, MapDigest, NodeId};
+use simshard_topology::{CorpusUid, MapDigest, NodeId, ShardSet};
 use simshard_transport::Admitted;
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
@@ -236,17 +236,17 @@ impl pb::shard_service_server::ShardService for ShardGrpc {
             unheard_stores: peers.unheard().iter().flat_map(|store| store.0).collect(),
             synced: self.engine.synced(),
             heard_synced: about.map_or(0, |store| peers.heard_synced(StoreId(store))),
-            damaged_shards: self
-                .engine
-                .damaged()
-                .iter()
-                .map(|shard| shard.0.into())
-                .collect(),
+            damaged_shards: numbers_of(self.engine.damaged()),
+            unbuilt_shards: numbers_of(self.engine.unbuilt()),
             log_delay_millis: self.engine.log_delay().map_or(0, millis_from_one),
             reached: reached.into(),
             lacks_room: Some(peers.room() <= Room::Little),
         }))
     }
+}
+
+fn numbers_of(shards: ShardSet) -> Vec<u32> {
+    shards.iter().map(|shard| shard.0.into()).collect()
 }
 
 /// Milliseconds, at least one.

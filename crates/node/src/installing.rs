@@ -142,7 +142,7 @@ mod tests {
                 &*keys,
                 |_, _| Some(Step::Keep),
                 |shard, _| records[&shard].epoch,
-                |_, _| false,
+                |_, _, _| false,
             );
             assert!(!steps.await.unwrap().taken.is_empty());
             layouts.push(metadata.layout().await.unwrap());

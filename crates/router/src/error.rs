@@ -1,5 +1,6 @@
 //! Why a router refuses or fails a request.
 
+mod metadata;
 mod texts;
 
 use std::collections::BTreeMap;
@@ -323,41 +324,6 @@ impl RouterError {
             | Self::MetadataLate(_)
             | Self::Fault
             | Self::Stopping => Vec::new(),
-        }
-    }
-}
-
-impl From<MetadataError> for RouterError {
-    fn from(error: MetadataError) -> Self {
-        match error {
-            MetadataError::AlreadyExists { name, state, .. } => Self::taken(name, state),
-            MetadataError::TooMany { max_corpora } => Self::TooManyCorpora { max_corpora },
-            MetadataError::NotFound { name, .. } => Self::CorpusNotFound(name),
-            MetadataError::UidTaken { .. }
-            | MetadataError::NotDeleting { .. }
-            | MetadataError::MalformedLayout { .. }
-            | MetadataError::UnusableLayout { .. }
-            | MetadataError::CorruptCorpora { .. }
-            | MetadataError::UnknownCorporaVersion { .. }
-            | MetadataError::Unreadable { .. }
-            | MetadataError::Unwritable { .. }
-            | MetadataError::NotDurable { .. }
-            | MetadataError::KeyValues(_)
-            | MetadataError::BadRecord { .. }
-            | MetadataError::OtherStore { .. }
-            | MetadataError::StoreHolds { .. }
-            | MetadataError::AlreadyInitialized
-            | MetadataError::NoCluster
-            | MetadataError::EmptiedStore { .. }
-            | MetadataError::NotHeld { .. }
-            | MetadataError::NoneBegins { .. }
-            | MetadataError::PartnersAbsent { .. }
-            | MetadataError::NotRegistered { .. }
-            | MetadataError::Raced
-            | MetadataError::OtherCorpora
-            | MetadataError::OtherName { .. }
-            | MetadataError::UnusableRecords(_)
-            | MetadataError::Stopping => Self::Metadata(error),
         }
     }
 }

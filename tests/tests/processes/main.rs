@@ -32,6 +32,7 @@ mod installed_records;
 mod interruptions;
 mod load;
 mod lost_metadata;
+mod moves;
 mod nemesis;
 mod older_directories;
 mod on_demand;

@@ -73,7 +73,7 @@ async fn an_answer_by_a_record_that_was_replaced_does_not_count() {
     let store = stores.iter().find(|store| store.node.as_str() == "n1");
     let store = store.unwrap().id;
     let evict = |_, record: &ShardRecord| record.in_sync(store).map(|_| Step::Evict(store));
-    let steps = take_steps(&keys, evict, |_, _| Epoch::NONE, |_, _| false)
+    let steps = take_steps(&keys, evict, |_, _| Epoch::NONE, |_, _, _| false)
         .await
         .unwrap();
     assert_eq!(steps.taken.len(), 256);

@@ -1,28 +1,31 @@
 //! `simshard cluster`: a cluster whose nodes register themselves in the metadata.
 
+mod asked;
 mod force;
+mod layout;
+mod moving;
 mod nodes;
+mod placing;
+mod replication;
+mod shards;
 mod status;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use clap::{Args, Subcommand, ValueHint};
-use serde_json::{Value, json};
 use simshard_cluster::{
     FileStore, KeyValueStore, MetadataError, MetadataStore, RegisteredStore, initialize,
-    key_values_with, registered_stores, shard_records, wait_for_stores, waiting_stores,
+    key_values_with, registered_stores, wait_for_stores, waiting_stores,
 };
-use simshard_topology::replication::{ShardRecord, StoreId};
-use simshard_topology::{NodeId, ShardId, ShardMap, ShardSet, plan};
+use simshard_topology::{NodeId, ShardMap, plan};
 use tokio::time::sleep;
 
 use crate::args::{EtcdAccessArgs, JsonArgs};
 use crate::completion;
 use crate::exit::UsageError;
-use crate::say;
 use crate::say::{note, warn};
 
 /// The verbs of `cluster`.
@@ -76,6 +79,38 @@ Then name them with --stopped. If they start again, they copy everything.
 Example:
   simshard cluster force --from n2 --stopped n1,n3 --metadata etcd://db:2379")]
     Force(force::ForceArgs),
+    /// Move shards to the nodes that are named, while all goes on
+    #[command(after_help = "\
+Each node that is named comes to the shards as a learner, copies them, and holds
+them in sync. Then one that is not named leaves. So a shard never has fewer
+replicas than before. The nodes do this by themselves: the command only writes
+down where the shards are to be, and waits. End it at any time: the nodes go on.
+Another target, or --free, ends a move under way.
+
+A target stays. If another node takes the shard because one of these dies, the
+shard comes back when that node does.
+
+Example:
+  simshard cluster move --shards 40-5f --to n2,n4 --metadata etcd://db:2379")]
+    Move(moving::MoveArgs),
+    /// Plan an even share of shards for each node, and move them so with --yes
+    #[command(after_help = "\
+A node that has joined gets its share; one that is named with --without is to
+hold nothing in the end, and can be stopped for good then. The plan moves as few
+shards as it can. Nodes share evenly by the number of shards.
+
+Examples:
+  simshard cluster rebalance                      # print the plan
+  simshard cluster rebalance --without n2 --yes   # empty n2")]
+    Rebalance(moving::RebalanceArgs),
+    /// Change how many replicas shards have, while all goes on
+    #[command(after_help = "\
+Nodes come to shards, or leave them, one at a time. The command plans where all
+shards are to be, as `rebalance` does, and replaces what `move` has set.
+
+Example:
+  simshard cluster set-replication --replicas 3 --hot 2")]
+    SetReplication(replication::ReplicationArgs),
 }
 
 /// Where the metadata is.
@@ -154,8 +189,11 @@ pub async fn run(command: ClusterCommand) -> anyhow::Result<()> {
         ClusterCommand::Init(args) => init(&args).await,
         ClusterCommand::Status(args) => status::run(&args).await,
         ClusterCommand::Nodes(args) => nodes::run(&args).await,
-        ClusterCommand::Shards(args) => list_shards(&args).await,
+        ClusterCommand::Shards(args) => shards::run(&args).await,
         ClusterCommand::Force(args) => force::run(&args).await,
+        ClusterCommand::Move(args) => moving::run(&args).await,
+        ClusterCommand::Rebalance(args) => moving::rebalance(&args).await,
+        ClusterCommand::SetReplication(args) => replication::run(&args).await,
     }
 }
 
@@ -322,76 +360,6 @@ fn shares(map: &ShardMap) -> String {
         .iter()
         .map(|node| format!("{node} has {}", map.shards_of(node)));
     shares.collect::<Vec<_>>().join(", ")
-}
-
-async fn list_shards(args: &TableArgs) -> anyhow::Result<()> {
-    let keys = args.metadata.keys()?;
-    let records = shard_records(&*keys).await?;
-    let stores = registered_stores(&*keys).await?;
-    let names = stores
-        .into_iter()
-        .map(|store| (store.id, store.node.to_string()));
-    let names: BTreeMap<StoreId, String> = names.collect();
-    let rows: Vec<(ShardId, ReplicaNames)> = records
-        .iter()
-        .map(|(shard, record)| (*shard, ReplicaNames::of(record, &names)))
-        .collect();
-    let mut text = "shards\tepoch\tin_sync\thot\tlearners".to_owned();
-    for alike in rows.chunk_by(|(_, one), (_, next)| one == next) {
-        let shards: ShardSet = alike.iter().map(|(shard, _)| *shard).collect();
-        let replicas = &alike[0].1;
-        if args.output.json {
-            say::print_json(&replicas.json(shards))?;
-        } else {
-            text.push_str(&format!("\n{shards}\t{}", replicas.columns()));
-        }
-    }
-    if !args.output.json {
-        say::print(&text)?;
-    }
-    Ok(())
-}
-
-/// The replicas of a shard by its record, each by the name of its node.
-#[derive(PartialEq)]
-struct ReplicaNames {
-    epoch: String,
-    in_sync: Vec<String>,
-    hot: Vec<String>,
-    learners: Vec<String>,
-}
-
-impl ReplicaNames {
-    /// Stores by the names of their nodes.
-    fn of(record: &ShardRecord, names: &BTreeMap<StoreId, String>) -> Self {
-        let name = |store: StoreId| {
-            let name = names.get(&store).cloned();
-            name.unwrap_or_else(|| store.to_string())
-        };
-        let hot = record.in_sync.iter().filter(|one| one.hot);
-        Self {
-            epoch: record.epoch.to_string(),
-            in_sync: record.in_sync.iter().map(|one| name(one.store)).collect(),
-            hot: hot.map(|one| name(one.store)).collect(),
-            learners: record.learners.iter().map(|one| name(one.store)).collect(),
-        }
-    }
-
-    fn columns(&self) -> String {
-        let [in_sync, hot, learners] =
-            [&self.in_sync, &self.hot, &self.learners].map(|names| names.join(","));
-        format!("{}\t{in_sync}\t{hot}\t{learners}", self.epoch)
-    }
-
-    fn json(&self, shards: ShardSet) -> Value {
-        json!({
-            "shards": shards.to_string(),
-            "epoch": self.epoch,
-            "in_sync": self.in_sync,
-            "hot": self.hot,
-            "learners": self.learners,
-        })
-    }
 }
 
 #[cfg(test)]

@@ -52,6 +52,8 @@ pub(super) struct Health {
     unheard_by_it: BTreeSet<StoreId>,
     /// The shards of which it found a file damaged.
     pub(super) damaged: ShardSet,
+    /// The shards whose tables it has yet to make.
+    unbuilt: ShardSet,
     /// How long its disk takes for a batch of changes, if it has said so.
     log_delay: Option<Duration>,
     /// Whether it has little room for more, if it has said so.
@@ -71,6 +73,7 @@ pub(super) struct Sign {
     pub(super) silent_stores: BTreeSet<StoreId>,
     pub(super) unheard_stores: BTreeSet<StoreId>,
     pub(super) damaged: ShardSet,
+    pub(super) unbuilt: ShardSet,
     pub(super) log_delay: Option<Duration>,
     pub(super) lacks_room: Option<bool>,
     pub(super) reaches_own: Option<bool>,
@@ -88,6 +91,7 @@ impl Health {
             silent_to_it: BTreeSet::new(),
             unheard_by_it: BTreeSet::new(),
             damaged: ShardSet::EMPTY,
+            unbuilt: ShardSet::EMPTY,
             log_delay: None,
             lacks_room: None,
             reaches_own: None,
@@ -114,6 +118,7 @@ impl Health {
         self.silent_to_it = sign.silent_stores;
         self.unheard_by_it = sign.unheard_stores;
         self.damaged = sign.damaged;
+        self.unbuilt = sign.unbuilt;
         self.log_delay = sign.log_delay;
         self.lacks_room = sign.lacks_room;
         self.reaches_own = sign.reaches_own;
@@ -223,6 +228,14 @@ impl Others {
         let live = self.live(now).into_iter();
         live.filter_map(|store| self.by_store[&store].reaches_own)
             .max()
+    }
+
+    /// The shards whose tables each store has yet to make.
+    pub(super) fn unbuilt(&self) -> BTreeMap<StoreId, ShardSet> {
+        let by_store = self.by_store.iter();
+        by_store
+            .map(|(store, health)| (*store, health.unbuilt))
+            .collect()
     }
 
     /// The stores that have not said that they have room for more.

@@ -244,7 +244,7 @@ impl Peers {
 }
 
 /// The stores that share shards with one, and their nodes. It held or holds `known`, and may come to hold what is short
-/// of replicas.
+/// of replicas, or what it is a target of.
 fn other_replicas(
     layout: &ClusterLayout,
     own: StoreId,
@@ -252,10 +252,13 @@ fn other_replicas(
 ) -> BTreeMap<StoreId, &Node> {
     let mut other_replicas = BTreeMap::new();
     let records = layout.records().into_iter().flatten();
+    let targets = layout.targets();
     let is_shared = |(shard, record): &(&ShardId, &Arc<ShardRecord>)| {
+        let target = targets.get(*shard);
+        let is_target = target.is_some_and(|target| target.contains(&own));
         // Its learners may be dead.
         let is_short = record.in_sync.len() < usize::from(record.want);
-        known.contains(**shard) || is_short || record.names(own)
+        known.contains(**shard) || is_short || is_target || record.names(own)
     };
     for (_, record) in records.filter(is_shared) {
         // A forced record waits for the reports of those that it leaves out.

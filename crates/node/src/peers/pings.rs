@@ -9,8 +9,8 @@ use simshard_cluster::ClusterLayout;
 use simshard_proto::shard::v1 as pb;
 use simshard_proto::shard::v1::shard_service_client::ShardServiceClient;
 use simshard_proto::{Reason, endpoint, epochs_into};
-use simshard_topology::ShardId;
 use simshard_topology::replication::{Epoch, StoreId};
+use simshard_topology::{ShardId, ShardSet};
 use tokio::sync::watch;
 use tokio::time::{MissedTickBehavior, interval, timeout};
 use tokio_util::task::AbortOnDropHandle;
@@ -216,8 +216,11 @@ fn sign_of(answer: &pb::PingResponse, store: StoreId) -> Result<Sign, Status> {
         let (ids, _) = bytes.as_chunks();
         ids.iter().copied().map(StoreId).collect()
     };
-    let damaged = answer.damaged_shards.iter();
-    let damaged = damaged.filter_map(|&shard| u8::try_from(shard).ok());
+    let shards = |shards: &[u32]| -> ShardSet {
+        let shards = shards.iter();
+        let shards = shards.filter_map(|&shard| u8::try_from(shard).ok());
+        shards.map(ShardId).collect()
+    };
     Ok(Sign {
         incarnation: answer.incarnation,
         installations: answer.installations,
@@ -225,7 +228,8 @@ fn sign_of(answer: &pb::PingResponse, store: StoreId) -> Result<Sign, Status> {
         synced: answer.synced,
         silent_stores: stores(&answer.silent_stores),
         unheard_stores: stores(&answer.unheard_stores),
-        damaged: damaged.map(ShardId).collect(),
+        damaged: shards(&answer.damaged_shards),
+        unbuilt: shards(&answer.unbuilt_shards),
         lacks_room: answer.lacks_room,
         reaches_own: match answer.reached() {
             pb::Reached::Unspecified | pb::Reached::Unknown => None,

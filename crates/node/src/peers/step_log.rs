@@ -86,6 +86,7 @@ const fn said_of(cause: Cause) -> &'static str {
         Cause::SlowDisk => {
             "the disk of this node is much slower than those of others: shards go on without it for a while"
         }
+        Cause::Surplus => "other nodes hold shards in its place: this node leaves them",
         Cause::NoSource => {
             "this node reaches no node that holds shards in sync: it does not copy them for now"
         }

@@ -135,7 +135,9 @@ impl Seen {
             damaged: damaged.chain([(peers.own, own_damage)]).collect(),
             copied: peers.agreed.borrow().clone(),
             unbuilt: engine.unbuilt(),
+            unbuilt_by_others: others.unbuilt(),
             long_short: long.map(|(shard, _)| *shard).collect(),
+            targets: layout.targets(),
         }
     }
 
@@ -205,7 +207,7 @@ async fn take_steps(
             Some(step)
         },
         reported_epoch,
-        |shard, store| view.searched(shard, store) == Searched::Lost,
+        |shard, record, store| view.searched(shard, record, store) == Searched::Lost,
     );
     match timeout(METADATA_PATIENCE, steps).await {
         Ok(steps) => {

@@ -16,13 +16,15 @@
 //! - PE13: a store whose disk is slow leaves a shard if most others in sync are much faster. They must have answered lately,
 //!   and be enough. It leaves only if no store has left the shard lately, and then stays away for a while.
 //! - PE10: where each hot store is dead or damaged and none may leave, a live store in sync gets hot.
+//! - PE16: a store that is a target of a shard comes beside those that hold it, one at a time. If more hold it than are
+//!   wished for, one that is no target leaves. One that answers searches stays, and as many as are wished for live.
 //! - PE15: a store that lacks room leaves a shard as one with a slow disk does, if most others in sync have room. It stays
 //!   away until it has ample room. It comes earlier where a dead store cannot leave without it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::heat::Searched;
-use super::record::{Epoch, ShardRecord, StoreId};
+use super::record::{Epoch, InSync, ShardRecord, StoreId};
 use super::replica::Role;
 use super::step::Step;
 use crate::{ShardId, ShardSet};
@@ -43,6 +45,8 @@ pub enum Cause {
     Damage,
     /// No store in sync answers, so that nothing can be copied.
     NoSource,
+    /// The shard has more replicas than are wished for, and this one is not among those that are to stay.
+    Surplus,
 }
 
 /// What a store knows of itself and of the others when it chooses the next step.
@@ -82,8 +86,12 @@ pub struct View {
     pub copied: BTreeMap<ShardId, Epoch>,
     /// The shards of the own store whose tables are being made.
     pub unbuilt: ShardSet,
+    /// The same of each other store.
+    pub unbuilt_by_others: BTreeMap<StoreId, ShardSet>,
     /// The shards that have been short of replicas for long.
     pub long_short: ShardSet,
+    /// The stores that are to hold a shard, where an operator has chosen some.
+    pub targets: BTreeMap<ShardId, BTreeSet<StoreId>>,
 }
 
 impl View {
@@ -107,7 +115,9 @@ impl View {
             damaged: BTreeMap::new(),
             copied: BTreeMap::new(),
             unbuilt: ShardSet::EMPTY,
+            unbuilt_by_others: BTreeMap::new(),
             long_short: ShardSet::EMPTY,
+            targets: BTreeMap::new(),
         }
     }
 
@@ -131,7 +141,7 @@ impl View {
         let step = self
             .dead_leaving(record)
             .or_else(|| self.promotion(shard, record))
-            .or_else(|| record.heating(self.own, |store| self.searched(shard, store)))?;
+            .or_else(|| record.heating(self.own, |store| self.searched(shard, record, store)))?;
         Some((step, None))
     }
 
@@ -181,7 +191,7 @@ impl View {
     /// What may speak against this store as one in sync, and whether it does. With a disk that hangs or is slow it would
     /// hold up each change (PE7, PE13), and with a full one refuse each insert (PE15). If a file of the shard is damaged, it
     /// fails those that read it (PE9).
-    fn against_staying(&self, shard: ShardId, record: &ShardRecord) -> [(bool, Cause); 4] {
+    fn against_staying(&self, shard: ShardId, record: &ShardRecord) -> [(bool, Cause); 5] {
         let live = record.in_sync.iter().map(|entry| entry.store);
         let mut live = live.filter(|store| self.live.contains(store)).peekable();
         let has_live = live.peek().is_some();
@@ -194,7 +204,16 @@ impl View {
             (self.is_slow(record) && !is_needed, Cause::SlowDisk),
             (self.is_fuller(record) && !is_needed, Cause::NoRoom),
             (is_damaged && has_whole, Cause::Damage),
+            (self.is_replaced(shard, record), Cause::Surplus),
         ]
+    }
+
+    /// Whether the shard has more replicas than are wished for, the own store is one that leaves for that, and another
+    /// one answers searches.
+    fn is_replaced(&self, shard: ShardId, record: &ShardRecord) -> bool {
+        is_surplus(record, self.targets.get(&shard), self.own)
+            && !self.is_last_hot(shard, record)
+            && self.live_in_sync(record) > usize::from(record.want)
     }
 
     /// Whether the disk of the own store is slow beside those of most others in sync.
@@ -221,13 +240,24 @@ impl View {
     /// Whether a shard is better off with a store that is slow or lacks room than without it. Then only one would be left,
     /// another one has left lately, or no other answers searches.
     fn is_needed(&self, shard: ShardId, record: &ShardRecord) -> bool {
+        let is_last_hot = self.is_last_hot(shard, record);
+        record.in_sync.len() <= 2 || self.lately_left.contains(shard) || is_last_hot
+    }
+
+    /// Whether the own store is hot, and no other one answers searches.
+    fn is_last_hot(&self, shard: ShardId, record: &ShardRecord) -> bool {
         let mut others = record.in_sync.iter().map(|entry| entry.store);
         let searches = |store| {
             let is_hot = store != self.own && record.is_hot(store);
-            is_hot && self.searched(shard, store) == Searched::Well
+            is_hot && self.searched(shard, record, store) == Searched::Well
         };
-        let is_last_hot = record.is_hot(self.own) && !others.any(searches);
-        record.in_sync.len() <= 2 || self.lately_left.contains(shard) || is_last_hot
+        record.is_hot(self.own) && !others.any(searches)
+    }
+
+    /// Whether another store has yet to make the tables of a shard.
+    fn is_unbuilt(&self, store: StoreId, shard: ShardId) -> bool {
+        let of_store = self.unbuilt_by_others.get(&store);
+        of_store.is_some_and(|shards| shards.contains(shard))
     }
 
     /// Whether a store has found a file of a shard damaged.
@@ -268,15 +298,16 @@ impl View {
         })
     }
 
-    /// Whether a store answers searches of a shard, if it is hot.
-    pub fn searched(&self, shard: ShardId, store: StoreId) -> Searched {
-        if self.dead.contains(&store) || self.is_damaged(store, shard) {
+    /// Whether a store answers searches of a shard, if it is hot. One that is to leave soon does not count.
+    pub fn searched(&self, shard: ShardId, record: &ShardRecord, store: StoreId) -> Searched {
+        let leaves = is_surplus(record, self.targets.get(&shard), store);
+        if leaves || self.dead.contains(&store) || self.is_damaged(store, shard) {
             return Searched::Lost;
         }
         let is_well = if store == self.own {
             !self.disk_hangs && !self.unbuilt.contains(shard)
         } else {
-            self.live.contains(&store)
+            self.live.contains(&store) && !self.is_unbuilt(store, shard)
         };
         if is_well {
             Searched::Well
@@ -292,7 +323,7 @@ impl View {
         if !self.is_wanted(shard, record) || !self.is_reached(record) {
             return None;
         }
-        if record.is_short() {
+        if record.is_short() || record.learners.is_empty() {
             return Some(Step::AddLearner(self.own));
         }
         self.dead_learner(record).map(Step::DropLearner)
@@ -301,12 +332,20 @@ impl View {
     /// Whether the own store would come to a shard if stores in sync reached it.
     pub fn is_wanted(&self, shard: ShardId, record: &ShardRecord) -> bool {
         let is_former = self.roles.get(&shard) == Some(&Role::None);
-        let is_new = self.long_short.contains(shard) && self.has_room_for_copies;
-        let is_meant = is_former || is_new;
+        let is_target = self
+            .targets
+            .get(&shard)
+            .is_some_and(|target| target.contains(&self.own));
+        let is_new = (is_target || self.long_short.contains(shard)) && self.has_room_for_copies;
+        let is_short = record.is_short_without(&self.dead);
+        // It comes beside those that it replaces, one at a time.
+        let comes_beside = is_target && record.in_sync.len() <= usize::from(record.want);
+        let is_meant = comes_beside || is_short;
+        let may_come = is_former || is_new;
         let stays_away = self.rests || self.is_fuller(record);
         let can_write = self.has_room && !self.disk_hangs;
         let can_come = can_write && (!stays_away || self.is_urgent(record));
-        !record.names(self.own) && record.is_short_without(&self.dead) && is_meant && can_come
+        !record.names(self.own) && is_meant && may_come && can_come
     }
 
     /// Whether a dead store cannot leave before another one is in sync.
@@ -329,4 +368,18 @@ impl View {
             .filter(|store| *store == self.own && own_lives || self.live.contains(store))
             .count()
     }
+}
+
+/// Whether a store in sync leaves, as the shard has more replicas than are wished for: those that are no target do, or the
+/// last ones.
+fn is_surplus(record: &ShardRecord, target: Option<&BTreeSet<StoreId>>, store: StoreId) -> bool {
+    let want = usize::from(record.want);
+    let is_spare = |(place, entry): (usize, &InSync)| {
+        entry.store == store
+            && match target {
+                Some(target) => !target.contains(&store),
+                None => place >= want,
+            }
+    };
+    record.in_sync.len() > want && record.in_sync.iter().enumerate().any(is_spare)
 }

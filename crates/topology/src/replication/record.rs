@@ -139,10 +139,16 @@ impl ShardRecord {
         record.with_want(stores.len() as u8)
     }
 
-    /// The same record, in which as many replicas are wished for.
+    /// The same record, in which as many replicas are wished for, all of them hot.
     #[must_use]
-    pub const fn with_want(mut self, want: u8) -> Self {
-        (self.want, self.hot) = (want, want);
+    pub const fn with_want(self, want: u8) -> Self {
+        self.wishing(want, want)
+    }
+
+    /// The same record, in which as many replicas are wished for, and as many of them hot. Who is hot stays.
+    #[must_use]
+    pub const fn wishing(mut self, want: u8, hot: u8) -> Self {
+        (self.want, self.hot) = (want, hot);
         self.min_in_sync = if want > 2 { 2 } else { 1 };
         self
     }

@@ -1,5 +1,6 @@
 //! Checks of all stores at once, and of the end.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use simshard_topology::ShardId;
@@ -88,15 +89,21 @@ impl World {
         self.check_elements(|_| true);
     }
 
-    /// The records without all replicas, or as many hot ones as wished.
+    /// The records that have not as many replicas as wished, or as many hot ones, or have them elsewhere.
     pub(crate) fn unsettled(&self) -> Vec<(ShardId, Arc<ShardRecord>)> {
-        let is_settled = |record: &ShardRecord| {
+        let is_settled = |shard: &ShardId, record: &ShardRecord| {
+            let nodes = record.in_sync.iter().map(|entry| node_of(entry.store));
+            let nodes: BTreeSet<usize> = nodes.collect();
+            let target = self.metadata.targets.get(shard);
+            let is_placed = target.is_none_or(|target| nodes == *target);
             let hot = record.in_sync.iter().filter(|entry| entry.hot).count();
-            let is_whole = record.in_sync.len() >= usize::from(record.want);
-            is_whole && hot == usize::from(record.hot) && record.learners.is_empty()
+            let is_whole = record.in_sync.len() == usize::from(record.want);
+            is_placed && is_whole && hot == usize::from(record.hot) && record.learners.is_empty()
         };
         let records = self.metadata.records.clone().into_iter();
-        records.filter(|(_, record)| !is_settled(record)).collect()
+        records
+            .filter(|(shard, record)| !is_settled(shard, record))
+            .collect()
     }
 
     fn copy(

@@ -1,5 +1,6 @@
 //! Steps of the records: what nodes do about stores that do not answer, and about themselves.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use simshard_topology::ShardId;
@@ -8,7 +9,7 @@ use simshard_topology::replication::{InSync, Role, Searched, ShardRecord, Step, 
 use crate::faults::Fault;
 use crate::message::{Message, Place};
 use crate::node::{Node, Process, Running};
-use crate::scene::{MILLISECOND, SECOND, Time};
+use crate::scene::{MILLISECOND, SECOND, Time, node_of};
 use crate::world::World;
 
 /// A store that has not answered for so long is dead.
@@ -79,6 +80,7 @@ impl<'a> Stepping<'a> {
                 Role::None | Role::Copying { .. } | Role::InSync => {}
             }
         }
+        view.targets = running.targets_of(own);
         let long = running.short_since.iter();
         let long = long.filter(|(_, since)| now - **since > REPLACE);
         view.long_short = long.map(|(shard, _)| *shard).collect();
@@ -101,7 +103,7 @@ impl<'a> Stepping<'a> {
             Some(Fault::NoSeal) => record.epoch,
             _ => running.report(view.own, shard, store),
         };
-        let is_lost = |store| view.searched(shard, store) == Searched::Lost;
+        let is_lost = |store| view.searched(shard, record, store) == Searched::Lost;
         let mut next = record.after(step, nonce, synced, is_lost).ok()?;
         if *fault == Some(Fault::TwoEvictedAtOnce) && matches!(step, Step::Evict(_)) {
             let last = next.in_sync[next.in_sync.len() - 1].store;
@@ -113,6 +115,21 @@ impl<'a> Stepping<'a> {
 }
 
 impl Running {
+    /// The stores that are to hold each shard: of those that are known to.
+    fn targets_of(&self, own: StoreId) -> BTreeMap<ShardId, BTreeSet<StoreId>> {
+        let stores = |shard: &ShardId, nodes: &BTreeSet<usize>| {
+            let others = self.known.get(shard).into_iter();
+            let stores = others.flat_map(|record| record.write_set()).chain([own]);
+            stores
+                .filter(|store| nodes.contains(&node_of(*store)))
+                .collect()
+        };
+        let targets = self.targets.iter();
+        targets
+            .map(|(shard, nodes)| (*shard, stores(shard, nodes)))
+            .collect()
+    }
+
     /// How long a store has said nothing.
     fn silence(&self, store: StoreId, now: Time) -> Time {
         let peer = self.peers.get(&store);

@@ -17,6 +17,9 @@ pub(crate) enum Place {
     Router(usize),
 }
 
+/// The nodes that are to hold a shard, where an operator has chosen some.
+pub(crate) type Targets = BTreeMap<ShardId, BTreeSet<usize>>;
+
 /// Why the metadata is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Purpose {
@@ -91,6 +94,7 @@ pub(crate) enum Message {
         purpose: Purpose,
         records: ShardRecords,
         published: BTreeMap<StoreId, PublishedStore>,
+        targets: Targets,
     },
     /// Replaces a record, unless it changed.
     Commit {

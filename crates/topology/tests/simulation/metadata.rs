@@ -5,13 +5,14 @@ use std::sync::Arc;
 
 use simshard_topology::replication::{PublishedStore, ShardRecord, ShardRecords, StoreId};
 
-use crate::message::{Message, Place};
+use crate::message::{Message, Place, Targets};
 use crate::scene::{Scene, shards, store};
 use crate::world::World;
 
 pub(crate) struct Metadata {
     pub(crate) records: ShardRecords,
     pub(crate) published: BTreeMap<StoreId, PublishedStore>,
+    pub(crate) targets: Targets,
     pub(crate) is_away: bool,
     /// How often records changed.
     pub(crate) steps: usize,
@@ -27,6 +28,7 @@ impl Metadata {
         Self {
             records: shards().map(|shard| (shard, first(shard.0))).collect(),
             published: BTreeMap::new(),
+            targets: Targets::new(),
             is_away: false,
             steps: 0,
         }
@@ -44,6 +46,7 @@ impl World {
                     purpose,
                     records: self.metadata.records.clone(),
                     published: self.metadata.published.clone(),
+                    targets: self.metadata.targets.clone(),
                 };
                 self.send(Place::Metadata, from, answer);
             }

@@ -13,7 +13,7 @@ use crate::copying::Copying;
 use crate::disk::{self, Disk, Record, Shards};
 use crate::faults::Fault;
 use crate::membership::LIVE;
-use crate::message::{Message, Place, Purpose, WriteRequest};
+use crate::message::{Message, Place, Purpose, Targets, WriteRequest};
 use crate::oracle::Promise;
 use crate::scene::{MILLISECOND, SECOND, Time, node_of, store};
 use crate::world::{Timer, World};
@@ -59,6 +59,7 @@ pub(crate) struct Running {
     /// Who waits for a record to be applied.
     waiting: BTreeMap<u64, (Place, WriteRequest)>,
     pub(crate) known: ShardRecords,
+    pub(crate) targets: Targets,
     pub(crate) published: Option<PublishedStore>,
     pub(crate) peers: BTreeMap<StoreId, Peer>,
     pub(crate) short_since: BTreeMap<ShardId, Time>,
@@ -186,7 +187,10 @@ impl World {
                 purpose,
                 records,
                 published,
+                targets,
             } => {
+                let (_, running) = self.parts(node);
+                running.targets = targets;
                 let own = self.nodes[node].disk.store;
                 self.learn(node, records, published.get(&own).copied());
                 if purpose == Purpose::Steps {
@@ -604,6 +608,7 @@ impl World {
             syncs: false,
             waiting: BTreeMap::new(),
             known: ShardRecords::new(),
+            targets: Targets::new(),
             published: Some(published),
             peers: BTreeMap::new(),
             short_since: BTreeMap::new(),

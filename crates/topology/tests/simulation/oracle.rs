@@ -248,7 +248,7 @@ impl Oracle {
     }
 
     /// The highest epoch that a store has reported.
-    fn report(&self, store: StoreId, shard: ShardId) -> Epoch {
+    pub(crate) fn report(&self, store: StoreId, shard: ShardId) -> Epoch {
         let known = self.reported.get(&(store, shard));
         known.copied().unwrap_or(Epoch::NONE)
     }

@@ -1,7 +1,9 @@
 //! What goes wrong, and what clients do meanwhile.
 
+use std::sync::Arc;
+
 use simshard_topology::ShardId;
-use simshard_topology::replication::{StoreId, seal_quorum};
+use simshard_topology::replication::{ShardRecord, Step, StoreId, seal_quorum};
 
 use crate::message::Place;
 use crate::node::Process;
@@ -19,7 +21,7 @@ impl World {
         }
         let node = self.rng.usize(..self.nodes.len());
         let router = self.rng.usize(..self.routers.len());
-        match self.rng.u64(..106) {
+        match self.rng.u64(..120) {
             0..22 => self.cut_power(node),
             22..37 => self.pause(Place::Node(node)),
             37..42 => self.pause(Place::Router(router)),
@@ -32,7 +34,8 @@ impl World {
             84..90 => self.suspect(node),
             90..95 => self.back_up(node),
             95..100 => self.plan_loss(node),
-            _ => self.fill_disk(node),
+            100..106 => self.fill_disk(node),
+            _ => self.operate(),
         }
     }
 
@@ -160,6 +163,40 @@ impl World {
         if let Some(peer) = peer {
             peer.answered = 0;
         }
+    }
+
+    /// An operator chooses which nodes are to hold a shard, or how many.
+    fn operate(&mut self) {
+        let shard = ShardId(self.rng.u8(..SHARDS));
+        let record = &self.metadata.records[&shard];
+        let want = usize::from(record.want);
+        match self.rng.u64(..3) {
+            0 => drop(self.metadata.targets.remove(&shard)),
+            1 => {
+                let mut nodes: Vec<usize> = (0..self.nodes.len()).collect();
+                self.rng.shuffle(&mut nodes);
+                nodes.truncate(want);
+                let target = nodes.into_iter().collect();
+                self.metadata.targets.insert(shard, target);
+            }
+            _ => self.wish(shard),
+        }
+    }
+
+    /// An operator wishes for another number of replicas.
+    fn wish(&mut self, shard: ShardId) {
+        let want = self.rng.u8(1..=self.scene.replicas as u8);
+        let nonce = self.rng.u64(..);
+        let before = Arc::clone(&self.metadata.records[&shard]);
+        let reported = |store| self.oracle.report(store, shard);
+        let wished = ShardRecord::clone(&before).wishing(want, self.scene.hot.min(want));
+        let Ok(next) = wished.after(Step::Keep, nonce, reported, |_| false) else {
+            return;
+        };
+        self.metadata.targets.remove(&shard);
+        self.metadata.steps += 1;
+        self.oracle.record_changed(shard, &before, &next);
+        self.metadata.records.insert(shard, Arc::new(next));
     }
 
     /// There is little room on a disk for a while, and then perhaps none.

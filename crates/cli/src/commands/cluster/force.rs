@@ -1,28 +1,21 @@
 //! `simshard cluster force`: a node goes on alone with shards whose other nodes are gone for good.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::bail;
 use clap::Args;
-use futures_util::future::join_all;
-use simshard_cluster::{KeyValueStore, RegisteredStore, force, registered_stores, shard_records};
-use simshard_node::ask_for_epochs;
+use simshard_cluster::{force, shard_records};
 use simshard_topology::replication::{Epoch, ShardRecord, ShardRecords, StoreId};
 use simshard_topology::{NodeId, ShardId, ShardSet};
 use tokio::time::{Instant, sleep};
 
+use super::asked::{ANSWER_TIMEOUT, Cluster, ask};
 use super::{MetadataArgs, node_name};
 use crate::completion;
 use crate::exit::UsageError;
 use crate::say::note;
-
-/// A node that does not answer in this time is asked again.
-const ANSWER_TIMEOUT: Duration = Duration::from_secs(1);
-
-/// How often a node is asked before it counts as silent.
-const ATTEMPTS: u32 = 3;
 
 /// How long the nodes may take until they have the new records.
 const INSTALL_TIMEOUT: Duration = Duration::from_secs(30);
@@ -43,15 +36,6 @@ pub struct ForceArgs {
     #[command(flatten)]
     pub metadata: MetadataArgs,
 }
-
-/// The stores that have registered, and what those that answer have on disk.
-struct Cluster {
-    stores: BTreeMap<StoreId, RegisteredStore>,
-    reports: BTreeMap<StoreId, Reports>,
-}
-
-/// The epochs of the shards that a store has on disk.
-type Reports = BTreeMap<ShardId, Epoch>;
 
 pub(super) async fn run(args: &ForceArgs) -> anyhow::Result<()> {
     let keys = args.metadata.keys()?;
@@ -85,50 +69,6 @@ pub(super) async fn run(args: &ForceArgs) -> anyhow::Result<()> {
 }
 
 impl Cluster {
-    /// Asks all stores that have registered.
-    async fn ask(keys: &dyn KeyValueStore) -> anyhow::Result<Self> {
-        let stores = registered_stores(keys).await?.into_iter();
-        let stores: BTreeMap<_, _> = stores.map(|store| (store.id, store)).collect();
-        let reports = join_all(stores.values().map(reports_of)).await;
-        let reports = stores.keys().zip(reports);
-        let reports = reports.filter_map(|(&store, reports)| Some((store, reports?)));
-        Ok(Self {
-            reports: reports.collect(),
-            stores,
-        })
-    }
-
-    fn answers(&self, store: StoreId) -> bool {
-        self.reports.contains_key(&store)
-    }
-
-    fn report(&self, shard: ShardId, store: StoreId) -> Option<Epoch> {
-        let reports = self.reports.get(&store)?;
-        Some(reports.get(&shard).copied().unwrap_or(Epoch::NONE))
-    }
-
-    /// What a store is called: by its node, if it has registered.
-    fn name(&self, store: StoreId) -> String {
-        let registered = self.stores.get(&store);
-        registered.map_or_else(|| store.to_string(), |store| store.node.to_string())
-    }
-
-    fn names(&self, stores: impl Iterator<Item = StoreId>) -> String {
-        let names: BTreeSet<String> = stores.map(|store| self.name(store)).collect();
-        Vec::from_iter(names).join(",")
-    }
-
-    fn of_node(&self, name: &NodeId) -> Result<&RegisteredStore, UsageError> {
-        let mut stores = self.stores.values();
-        let known = || self.names(self.stores.keys().copied());
-        stores.find(|store| store.node == *name).ok_or_else(|| {
-            UsageError(format!(
-                "no node {name} has registered: there are {}",
-                known()
-            ))
-        })
-    }
-
     /// The store that is to go on, which runs.
     fn check_from(&self, args: &ForceArgs) -> anyhow::Result<StoreId> {
         let from = self.of_node(&args.from)?;
@@ -229,22 +169,4 @@ impl Cluster {
         }
         Ok(())
     }
-}
-
-/// Asks a store, several times if it does not answer.
-async fn reports_of(store: &RegisteredStore) -> Option<Reports> {
-    for _ in 0..ATTEMPTS {
-        let asked = Instant::now();
-        if let Some(reports) = ask(store).await {
-            return Some(reports);
-        }
-        // A connection that is refused fails at once.
-        sleep(ANSWER_TIMEOUT.saturating_sub(asked.elapsed())).await;
-    }
-    None
-}
-
-async fn ask(store: &RegisteredStore) -> Option<Reports> {
-    let epochs = ask_for_epochs(&store.address, store.id, ANSWER_TIMEOUT).await?;
-    Some(epochs.into_iter().collect())
 }

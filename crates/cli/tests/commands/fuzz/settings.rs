@@ -205,6 +205,7 @@ fn examine(bytes: &[u8], error: &MetadataError) {
         | MetadataError::OtherStore { .. }
         | MetadataError::StoreHolds { .. }
         | MetadataError::AlreadyInitialized
+        | MetadataError::BadTarget { .. }
         | MetadataError::NotRegistered { .. }
         | MetadataError::Raced
         | MetadataError::OtherCorpora

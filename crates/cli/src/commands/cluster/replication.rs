@@ -1,0 +1,71 @@
+//! `simshard cluster set-replication`: how many replicas shards are to have, and how many of them answer searches.
+
+use anyhow::bail;
+use clap::Args;
+use simshard_cluster::{set_targets, wish};
+use simshard_topology::replication::{Epoch, ShardRecord};
+use simshard_topology::{ShardId, ShardSet};
+use tokio::time::{Instant, sleep};
+
+use super::MetadataArgs;
+use super::asked::{ANSWER_TIMEOUT, Cluster};
+use super::layout::{Layout, nodes_of};
+use super::placing::{Placing, Wait};
+use crate::exit::UsageError;
+use crate::say::note;
+
+/// Records that change just now are waited for.
+const PATIENCE: std::time::Duration = std::time::Duration::from_secs(30);
+
+/// Arguments of `cluster set-replication`.
+#[derive(Args, Debug)]
+pub struct ReplicationArgs {
+    /// How many nodes hold each shard
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=5))]
+    pub replicas: u8,
+    /// How many of them answer searches [default: 2, or all replicas if they are fewer]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=5))]
+    pub hot: Option<u8>,
+    /// Whether to wait.
+    #[command(flatten)]
+    pub wait: Wait,
+    /// Where the metadata is.
+    #[command(flatten)]
+    pub metadata: MetadataArgs,
+}
+
+pub(super) async fn run(args: &ReplicationArgs) -> anyhow::Result<()> {
+    let want = args.replicas;
+    let hot = args.hot.unwrap_or(super::HOT.min(want));
+    if hot > want {
+        return Err(UsageError(format!("--hot {hot} is more than --replicas {want}")).into());
+    }
+    let keys = args.metadata.keys()?;
+    let started = Instant::now();
+    loop {
+        let cluster = Cluster::ask(&*keys).await?;
+        let answering = cluster.reports.len();
+        if answering < usize::from(want) {
+            bail!("{want} replicas need as many nodes, and {answering} answer: start more");
+        }
+        let is_meant = |_, record: &ShardRecord| (record.want, record.hot) != (want, hot);
+        let report = |shard, store| cluster.report(shard, store).unwrap_or(Epoch::NONE);
+        let wished = wish(&*keys, (want, hot), is_meant, report).await?;
+        let Some((shard, error)) = wished.refused.first() else {
+            break;
+        };
+        if started.elapsed() > PATIENCE {
+            bail!("shard {shard} cannot change now: {error}; run this command again");
+        }
+        sleep(ANSWER_TIMEOUT / 5).await;
+    }
+    note(format!(
+        "shards are to have {want} replicas, {hot} of them hot"
+    ));
+    // Nodes that never held a shard come to a target at once.
+    let layout = Layout::read(&*keys).await?;
+    let after = layout.planned(&layout.nodes(&[])?, want.into())?;
+    let targets = ShardId::all().map(|shard| (shard, nodes_of(&after, shard)));
+    set_targets(&*keys, &targets.collect(), ShardSet::EMPTY).await?;
+    Placing::Replicas.wait(&*keys, &args.wait).await
+}

@@ -1,0 +1,154 @@
+//! Which nodes are to hold which shards, where an operator has chosen some. It is a wish: the nodes move the shards step
+//! by step, each doing its part, and another wish ends a move. No process drives it.
+//!
+//! # Invariants
+//! - TG1: a target names as many nodes as the shard is to have replicas, and each has registered
+//!   (`targets_that_cannot_be_met_are_refused`).
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::{Deserialize, Serialize};
+use simshard_topology::{NodeId, ShardId, ShardSet};
+
+use crate::key_value::{KeyValueStore, MAX_OPERATIONS, Outcome, Snapshot, Transaction};
+use crate::keys;
+use crate::membership::shard_records;
+use crate::records::{bad, text_of};
+use crate::registered::registered_stores;
+use crate::store::MetadataError;
+
+/// The nodes that are to hold each shard. A shard without an entry may be anywhere.
+pub type Targets = BTreeMap<ShardId, BTreeSet<NodeId>>;
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawTarget {
+    nodes: Vec<String>,
+}
+
+/// The targets that are set.
+///
+/// # Errors
+/// When the keys cannot be read or understood.
+pub async fn targets(keys: &dyn KeyValueStore) -> Result<Targets, MetadataError> {
+    targets_in(&keys.read(keys::TARGETS).await?)
+}
+
+/// Sets these targets, and removes those of the shards in `free`. Others stay.
+///
+/// # Errors
+/// [`MetadataError::BadTarget`] if a node has not registered, or their number is not that of the replicas. Else when the
+/// keys cannot be read or written; some may be set then.
+pub async fn set_targets(
+    keys: &dyn KeyValueStore,
+    targets: &Targets,
+    free: ShardSet,
+) -> Result<(), MetadataError> {
+    check(keys, targets).await?;
+    let set = targets.iter().map(|(shard, nodes)| {
+        let key = keys::target(*shard);
+        let nodes = nodes.iter().map(ToString::to_string).collect();
+        let text = text_of(&key, &RawTarget { nodes })?;
+        Ok((key, Some(text)))
+    });
+    let freed = free.iter().map(|shard| Ok((keys::target(shard), None)));
+    let changes: Vec<(String, Option<String>)> =
+        set.chain(freed).collect::<Result<_, MetadataError>>()?;
+    for some in changes.chunks(MAX_OPERATIONS) {
+        let mut change = Transaction::new();
+        for (key, text) in some {
+            change = match text {
+                Some(text) => change.put(&**key, &**text),
+                None => change.delete(&**key),
+            };
+        }
+        match keys.commit(&change).await? {
+            Outcome::Committed(_) => {}
+            // It has no condition.
+            Outcome::Conflict => return Err(MetadataError::Raced),
+        }
+    }
+    Ok(())
+}
+
+/// TG1.
+async fn check(keys: &dyn KeyValueStore, targets: &Targets) -> Result<(), MetadataError> {
+    let records = shard_records(keys).await?;
+    let stores = registered_stores(keys).await?;
+    let known: BTreeSet<&NodeId> = stores.iter().map(|store| &store.node).collect();
+    for (&shard, nodes) in targets {
+        let refuse = |reason| Err(MetadataError::BadTarget { shard, reason });
+        if let Some(unknown) = nodes.iter().find(|node| !known.contains(node)) {
+            return refuse(format!("no node {unknown} has registered"));
+        }
+        let want = usize::from(records[&shard].want);
+        if nodes.len() != want {
+            let count = nodes.len();
+            return refuse(format!(
+                "it is to have {want} replicas, and {count} nodes are named"
+            ));
+        }
+    }
+    Ok(())
+}
+
+pub(crate) fn targets_in(snapshot: &Snapshot) -> Result<Targets, MetadataError> {
+    let pairs = snapshot.pairs.iter();
+    let targets = pairs.map(|pair| {
+        let shard = keys::shard_of_target(&pair.key);
+        let shard = shard.ok_or_else(|| bad(&pair.key, "it names no shard".to_owned()))?;
+        let raw: RawTarget =
+            serde_json::from_str(&pair.value).map_err(|error| bad(&pair.key, error.to_string()))?;
+        let nodes = raw
+            .nodes
+            .iter()
+            .map(|name| NodeId::new(name).map_err(|error| bad(&pair.key, error.to_string())));
+        Ok((shard, nodes.collect::<Result<_, _>>()?))
+    });
+    targets.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::followed_layout::read_layout;
+    use crate::steps::tests::cluster;
+
+    fn nodes(names: &[&str]) -> BTreeSet<NodeId> {
+        let names = names.iter();
+        names.map(|name| NodeId::new(name).unwrap()).collect()
+    }
+
+    #[tokio::test]
+    async fn targets_stay_until_they_are_replaced_or_removed() {
+        let keys = cluster().await;
+        let all = nodes(&["n1", "n2", "n3"]);
+        let set: Targets = ShardId::all().map(|shard| (shard, all.clone())).collect();
+        set_targets(&keys, &set, ShardSet::EMPTY).await.unwrap();
+        assert_eq!(targets(&keys).await.unwrap(), set);
+        let layout = read_layout(&keys).await.unwrap();
+        assert_eq!(layout.targets()[&ShardId(7)].len(), 3);
+        let free = ShardId::all().filter(|shard| shard.0 != 7).collect();
+        set_targets(&keys, &Targets::new(), free).await.unwrap();
+        let left = targets(&keys).await.unwrap();
+        assert_eq!(left, Targets::from([(ShardId(7), all)]));
+    }
+
+    /// TG1.
+    #[tokio::test]
+    async fn targets_that_cannot_be_met_are_refused() {
+        let keys = cluster().await;
+        for (names, reason) in [
+            (&["n1", "n2", "n9"][..], "no node n9 has registered"),
+            (&["n1"], "it is to have 3 replicas, and 1 nodes are named"),
+        ] {
+            let set = Targets::from([(ShardId(7), nodes(names))]);
+            let refused = set_targets(&keys, &set, ShardSet::EMPTY).await.unwrap_err();
+            assert_eq!(
+                refused.to_string(),
+                format!("shard 07 cannot be there: {reason}")
+            );
+            assert!(targets(&keys).await.unwrap().is_empty());
+        }
+    }
+}
