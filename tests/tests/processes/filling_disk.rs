@@ -16,10 +16,13 @@ use crate::records::until_short;
 
 const NODE: usize = 1;
 
-const DISK_BYTES: u64 = 256 << 20;
+const DISK_BYTES: u64 = 512 << 20;
 
-/// How full the disk gets, in percent: inserts are refused a little later.
-const FULL_PERCENT: u64 = 91;
+/// How full the disk gets, in thousandths. Inserts are refused from 920 on: the load does not get there within five seconds.
+const FULL_PER_MILLE: u64 = 902;
+
+/// A store that starts again has left its shards. No other step of this kind follows for 30 seconds.
+const SECONDS_SINCE_START: u32 = 31;
 
 /// A node that runs on a disk of its own.
 struct Node {
@@ -63,7 +66,7 @@ impl Node {
     fn fill(&self) {
         let space = rustix::fs::statvfs(&self.disk).unwrap();
         let used = (space.f_blocks - space.f_bavail) * space.f_frsize;
-        let ballast = DISK_BYTES * FULL_PERCENT / 100 - used;
+        let ballast = DISK_BYTES * FULL_PER_MILLE / 1000 - used;
         let file = File::create(self.ballast()).unwrap();
         let flags = rustix::fs::FallocateFlags::empty();
         rustix::fs::fallocate(file, flags, 0, ballast).unwrap();
@@ -82,7 +85,9 @@ async fn a_node_whose_disk_fills_leaves_before_it_refuses_inserts_and_comes_back
     });
     until_ready(&cluster, NODE).await;
     let load = Load::start(&[cluster.client().with_timeout(Duration::from_secs(20))]);
-    get_acquainted(&load).await;
+    for _ in 0..SECONDS_SINCE_START {
+        get_acquainted(&load).await;
+    }
     node.fill();
     until_short(&cluster, 3).await;
     load.until_more(20).await;
