@@ -15,7 +15,6 @@ use crate::membership::records_in;
 use crate::records::{self, RegisteredStore};
 use crate::registered::{cluster_in, node_of, stores_in};
 use crate::store::MetadataError;
-use crate::targets::{targets, targets_in};
 
 /// Is told that the metadata cannot be read now, or makes no layout, and then that all is well again.
 pub trait OnTurn: Fn(Result<(), &MetadataError>) + Send + Sync + 'static {}
@@ -132,7 +131,6 @@ pub(crate) async fn follow_layout(
         // Shards first, so that the stores that they name are there.
         shards: follow_keys(keys, keys::SHARDS, &turns).await?,
         stores: follow_keys(keys, keys::STORES, &turns).await?,
-        targets: follow_keys(keys, keys::TARGETS, &turns).await?,
     };
     let (layouts, layout) = watch::channel(Arc::new(followed.now()?));
     tokio::spawn(async move {
@@ -155,7 +153,6 @@ pub(crate) async fn follow_layout(
 struct Followed {
     stores: watch::Receiver<Arc<Snapshot>>,
     shards: watch::Receiver<Arc<Snapshot>>,
-    targets: watch::Receiver<Arc<Snapshot>>,
 }
 
 impl Followed {
@@ -164,7 +161,6 @@ impl Followed {
         tokio::select! {
             () = news(&mut self.stores) => true,
             () = news(&mut self.shards) => true,
-            () = news(&mut self.targets) => true,
             () = sender.closed() => false,
         }
     }
@@ -173,8 +169,7 @@ impl Followed {
     fn now(&mut self) -> Result<ClusterLayout, MetadataError> {
         let stores = Arc::clone(&self.stores.borrow_and_update());
         let shards = Arc::clone(&self.shards.borrow_and_update());
-        let targets = targets_in(&self.targets.borrow_and_update())?;
-        Ok(layout_of(&stores, &shards)?.with_targets(targets))
+        layout_of(&stores, &shards)
     }
 }
 
@@ -185,8 +180,7 @@ impl Followed {
 pub(crate) async fn read_layout(keys: &dyn KeyValueStore) -> Result<ClusterLayout, MetadataError> {
     // Shards first, so that the stores that they name are there.
     let shards = keys.read(keys::SHARDS).await?;
-    let layout = layout_of(&keys.read(keys::STORES).await?, &shards)?;
-    Ok(layout.with_targets(targets(keys).await?))
+    layout_of(&keys.read(keys::STORES).await?, &shards)
 }
 
 /// The layout that records make: each shard has the nodes of its stores in sync, then those of its learners.

@@ -18,8 +18,6 @@ use http::Uri;
 use simshard_topology::replication::{ShardEpochs, ShardRecords, StoreId};
 use simshard_topology::{NodeId, NodeIdError, PlanError, ShardId, ShardMap, ShardSet, plan};
 
-use crate::targets::Targets;
-
 /// A node and where it answers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Node {
@@ -38,7 +36,6 @@ pub struct ClusterLayout {
     records: Option<ShardRecords>,
     /// The nodes of the stores that have registered.
     stores: BTreeMap<StoreId, Node>,
-    targets: Targets,
 }
 
 /// Why nodes make no layout.
@@ -87,7 +84,6 @@ impl ClusterLayout {
             map,
             records: None,
             stores: BTreeMap::new(),
-            targets: Targets::new(),
         })
     }
 
@@ -108,26 +104,7 @@ impl ClusterLayout {
             map,
             records,
             stores,
-            targets: Targets::new(),
         })
-    }
-
-    /// The same with these targets.
-    pub(crate) fn with_targets(self, targets: Targets) -> Self {
-        Self { targets, ..self }
-    }
-
-    /// The stores that are to hold each shard, where an operator has chosen nodes.
-    pub fn targets(&self) -> BTreeMap<ShardId, BTreeSet<StoreId>> {
-        let stores_of = |nodes: &BTreeSet<NodeId>| {
-            let stores = self.stores.iter();
-            let stores = stores.filter(|(_, node)| nodes.contains(&node.id));
-            stores.map(|(store, _)| *store).collect()
-        };
-        let targets = self.targets.iter();
-        targets
-            .map(|(shard, nodes)| (*shard, stores_of(nodes)))
-            .collect()
     }
 
     /// The nodes, in the order they were listed.
@@ -176,6 +153,13 @@ impl ClusterLayout {
     /// The node of a store, whether it holds shards or not. None if the store has not registered.
     pub fn node_of(&self, store: StoreId) -> Option<&Node> {
         self.stores.get(&store)
+    }
+
+    /// The stores of a node that have registered.
+    pub fn stores_of(&self, id: &NodeId) -> impl Iterator<Item = StoreId> {
+        let stores = self.stores.iter();
+        let stores = stores.filter(move |(_, node)| node.id == *id);
+        stores.map(|(store, _)| *store)
     }
 
     /// The node of this name, if it is listed.

@@ -50,5 +50,5 @@ pub use shared_reading::{METADATA_PATIENCE, ReadingError, SharedReading};
 pub use simshard_topology::CorpusUid;
 pub use steps::{Changed, Forced, Steps, force, take_steps, wish};
 pub use store::{MetadataError, MetadataStore};
-pub use targets::{Targets, set_targets, targets};
+pub use targets::{Targets, follow_targets, set_targets, targets};
 pub use waiting::{Waiting, show_waiting, waiting_stores};

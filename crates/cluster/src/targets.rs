@@ -2,20 +2,31 @@
 //! by step, each doing its part, and another wish ends a move. No process drives it.
 //!
 //! # Invariants
+//! - TG2: a target that cannot be understood keeps nodes from nothing else (`a_target_that_is_damaged_is_left_out`).
 //! - TG1: a target names as many nodes as the shard is to have replicas, and each has registered
 //!   (`targets_that_cannot_be_met_are_refused`).
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::future::pending;
+use std::sync::Arc;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use simshard_topology::{NodeId, ShardId, ShardSet};
+use tokio::sync::watch;
+use tokio::time::sleep;
 
-use crate::key_value::{KeyValueStore, MAX_OPERATIONS, Outcome, Snapshot, Transaction};
+use crate::key_value::{
+    KeyValue, KeyValueStore, MAX_OPERATIONS, Outcome, Snapshot, Transaction, follow,
+};
 use crate::keys;
 use crate::membership::shard_records;
 use crate::records::{bad, text_of};
 use crate::registered::registered_stores;
 use crate::store::MetadataError;
+
+/// After an attempt to read the keys that failed.
+const PAUSE: Duration = Duration::from_secs(1);
 
 /// The nodes that are to hold each shard. A shard without an entry may be anywhere.
 pub type Targets = BTreeMap<ShardId, BTreeSet<NodeId>>;
@@ -92,26 +103,51 @@ async fn check(keys: &dyn KeyValueStore, targets: &Targets) -> Result<(), Metada
     Ok(())
 }
 
-pub(crate) fn targets_in(snapshot: &Snapshot) -> Result<Targets, MetadataError> {
-    let pairs = snapshot.pairs.iter();
-    let targets = pairs.map(|pair| {
-        let shard = keys::shard_of_target(&pair.key);
-        let shard = shard.ok_or_else(|| bad(&pair.key, "it names no shard".to_owned()))?;
-        let raw: RawTarget =
-            serde_json::from_str(&pair.value).map_err(|error| bad(&pair.key, error.to_string()))?;
-        let nodes = raw
-            .nodes
+/// Follows the targets, and tells of each change, as long as it is polled. One that cannot be understood counts as none: it
+/// is a wish, and stands in the way of nothing else. `on_bad` is told of it.
+pub async fn follow_targets(
+    keys: Arc<dyn KeyValueStore>,
+    told: &watch::Sender<Arc<Targets>>,
+    on_bad: impl Fn(&MetadataError),
+) {
+    let mut followed = loop {
+        match follow(Arc::clone(&keys), keys::TARGETS.to_owned(), |_| {}).await {
+            Ok(followed) => break followed,
+            // Those who follow the layout say so.
+            Err(_away) => sleep(PAUSE).await,
+        }
+    };
+    loop {
+        let snapshot = Arc::clone(&followed.borrow_and_update());
+        let targets = snapshot
+            .pairs
             .iter()
-            .map(|name| NodeId::new(name).map_err(|error| bad(&pair.key, error.to_string())));
-        Ok((shard, nodes.collect::<Result<_, _>>()?))
-    });
-    targets.collect()
+            .filter_map(|pair| target_in(pair).inspect_err(&on_bad).ok());
+        told.send_replace(Arc::new(targets.collect()));
+        if followed.changed().await.is_err() {
+            return pending().await;
+        }
+    }
+}
+
+fn targets_in(snapshot: &Snapshot) -> Result<Targets, MetadataError> {
+    snapshot.pairs.iter().map(target_in).collect()
+}
+
+fn target_in(pair: &KeyValue) -> Result<(ShardId, BTreeSet<NodeId>), MetadataError> {
+    let bad = |reason: String| bad(&pair.key, reason);
+    let shard = keys::shard_of_target(&pair.key);
+    let shard = shard.ok_or_else(|| bad("it names no shard".to_owned()))?;
+    let raw: RawTarget =
+        serde_json::from_str(&pair.value).map_err(|error| bad(error.to_string()))?;
+    let nodes = raw.nodes.iter();
+    let nodes = nodes.map(|name| NodeId::new(name).map_err(|error| bad(error.to_string())));
+    Ok((shard, nodes.collect::<Result<_, _>>()?))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::followed_layout::read_layout;
     use crate::steps::tests::cluster;
 
     fn nodes(names: &[&str]) -> BTreeSet<NodeId> {
@@ -126,8 +162,6 @@ mod tests {
         let set: Targets = ShardId::all().map(|shard| (shard, all.clone())).collect();
         set_targets(&keys, &set, ShardSet::EMPTY).await.unwrap();
         assert_eq!(targets(&keys).await.unwrap(), set);
-        let layout = read_layout(&keys).await.unwrap();
-        assert_eq!(layout.targets()[&ShardId(7)].len(), 3);
         let free = ShardId::all().filter(|shard| shard.0 != 7).collect();
         set_targets(&keys, &Targets::new(), free).await.unwrap();
         let left = targets(&keys).await.unwrap();
@@ -150,5 +184,28 @@ mod tests {
             );
             assert!(targets(&keys).await.unwrap().is_empty());
         }
+    }
+
+    /// TG2.
+    #[tokio::test]
+    async fn a_target_that_is_damaged_is_left_out() {
+        let keys: Arc<dyn KeyValueStore> = Arc::new(cluster().await);
+        let all = nodes(&["n1", "n2", "n3"]);
+        let set = Targets::from([(ShardId(7), all)]);
+        set_targets(&*keys, &set, ShardSet::EMPTY).await.unwrap();
+        let damaged = [("targets/08", "{"), ("targets/zz", r#"{"nodes":[]}"#)];
+        for (key, value) in damaged {
+            let change = Transaction::new().put(key, value);
+            let outcome = keys.commit(&change).await.unwrap();
+            assert!(matches!(outcome, Outcome::Committed(_)));
+        }
+        assert!(targets(&*keys).await.is_err());
+        let told = watch::Sender::default();
+        let mut heard = told.subscribe();
+        tokio::select! {
+            () = follow_targets(keys, &told, |_| {}) => unreachable!("it does not end"),
+            changed = heard.changed() => changed.unwrap(),
+        }
+        assert_eq!(**heard.borrow(), set);
     }
 }

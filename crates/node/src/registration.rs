@@ -103,8 +103,8 @@ impl Registration {
     }
 
     /// The keys of the cluster.
-    pub(crate) fn keys(&self) -> &dyn KeyValueStore {
-        &*self.keys
+    pub(crate) const fn keys(&self) -> &Arc<dyn KeyValueStore> {
+        &self.keys
     }
 
     /// Checks that no copy was started, as far as this process has heard (RG1).

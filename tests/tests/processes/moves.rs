@@ -83,6 +83,9 @@ async fn a_node_is_emptied_and_stops_for_good() {
     assert_eq!(all.len(), 2);
     block_in_place(|| cluster.end_node(0, End::Stopped));
     load.until_more(20).await;
+    // The node is still registered, and in the way of nothing.
+    operate(&cluster, &["rebalance", "--yes"]);
+    operate(&cluster, &["set-replication", "--replicas", "1"]);
     load.end(&cluster.client()).await;
 }
 

@@ -3,6 +3,7 @@
 //!
 //! | module | job |
 //! |---|---|
+//! | `aims` | the stores of the nodes that an operator has chosen |
 //! | `copying` | copying the shards that this node is a learner of |
 //! | `former` | deleting what this node has of shards that it lost |
 //! | `health` | which stores are dead, as far as is known |
@@ -17,6 +18,7 @@
 //! | `step_log` | what is said in the log of changes of records |
 //! | `steps` | taking the dead ones out of the records of shards, and this node back in |
 
+mod aims;
 mod copying;
 mod former;
 mod health;
@@ -39,13 +41,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use simshard_cluster::{ClusterLayout, KeyValueStore, Node};
+use simshard_cluster::{
+    ClusterLayout, KeyValueStore, MetadataError, Node, Targets, follow_targets,
+};
 use simshard_storage::Room;
 use simshard_topology::replication::{Epoch, ShardRecord, ShardRecords, StoreId};
 use simshard_topology::{ShardId, ShardSet};
 use tokio::sync::watch;
 use tokio::time::Instant;
-use tracing::info;
+use tracing::{info, warn};
 
 use crate::engine::Engine;
 use crate::reconcile::Copies;
@@ -86,6 +90,8 @@ pub(crate) struct Peers {
     agreed: watch::Sender<Copies>,
     /// The address at which stores in sync are to reach this one, while it would come to a shard.
     coming_at: Mutex<Option<String>>,
+    /// Which nodes are to hold which shards, where an operator has chosen some.
+    targets: watch::Sender<Arc<Targets>>,
     /// How much room this store has.
     room: watch::Sender<Room>,
     /// Whether this node reaches those that would come.
@@ -105,6 +111,7 @@ impl Peers {
             ready: watch::Sender::new(false),
             agreed: watch::Sender::default(),
             coming_at: Mutex::default(),
+            targets: watch::Sender::default(),
             room: watch::Sender::new(Room::Ample),
             reach: Reach::default(),
             told: watch::Sender::default(),
@@ -207,6 +214,16 @@ impl Peers {
         self.coming_at.lock().clone()
     }
 
+    /// The shards that this store is to hold, by what an operator has chosen.
+    fn targeted(&self, layout: &ClusterLayout) -> ShardSet {
+        let Some(own) = layout.node_of(self.own) else {
+            return ShardSet::EMPTY;
+        };
+        let targets = self.targets.borrow();
+        let own = targets.iter().filter(|(_, nodes)| nodes.contains(&own.id));
+        own.map(|(shard, _)| *shard).collect()
+    }
+
     /// The stores that are dead, by what is known.
     fn dead(&self, layout: &ClusterLayout) -> BTreeSet<StoreId> {
         dead(&self.others.lock(), layout, Instant::now())
@@ -227,24 +244,29 @@ impl Peers {
     /// Keeps in touch with the stores that hold shards of this node, and takes those that die out of the records.
     pub(crate) async fn keep(
         self: &Arc<Self>,
-        keys: &dyn KeyValueStore,
+        keys: &Arc<dyn KeyValueStore>,
         engine: &Arc<Engine>,
         followed: watch::Receiver<Arc<ClusterLayout>>,
     ) {
         tokio::join!(
+            follow_targets(Arc::clone(keys), &self.targets, left_out),
             own_room::run(self, engine),
             pings::run(self, engine, followed.clone()),
             learning::run(self, engine, followed.clone()),
             readiness::run(self, engine, followed.clone()),
             former::run(self, engine, followed.clone()),
             news::run(self, engine, followed.clone()),
-            steps::run(self, keys, engine, followed),
+            steps::run(self, &**keys, engine, followed),
         );
     }
 }
 
-/// The stores that share shards with one, and their nodes. It held or holds `known`, and may come to hold what is short
-/// of replicas, or what it is a target of.
+fn left_out(error: &MetadataError) {
+    warn!(%error, "where an operator wants a shard is not understood");
+}
+
+/// The stores that share shards with one, and their nodes. It held or holds `known`, or is to hold it, and may come to
+/// hold what is short of replicas.
 fn other_replicas(
     layout: &ClusterLayout,
     own: StoreId,
@@ -252,13 +274,10 @@ fn other_replicas(
 ) -> BTreeMap<StoreId, &Node> {
     let mut other_replicas = BTreeMap::new();
     let records = layout.records().into_iter().flatten();
-    let targets = layout.targets();
     let is_shared = |(shard, record): &(&ShardId, &Arc<ShardRecord>)| {
-        let target = targets.get(*shard);
-        let is_target = target.is_some_and(|target| target.contains(&own));
         // Its learners may be dead.
         let is_short = record.in_sync.len() < usize::from(record.want);
-        known.contains(**shard) || is_short || is_target || record.names(own)
+        known.contains(**shard) || is_short || record.names(own)
     };
     for (_, record) in records.filter(is_shared) {
         // A forced record waits for the reports of those that it leaves out.

@@ -43,11 +43,9 @@ pub(super) async fn run(
     loop {
         ticks.tick().await;
         let layout = Arc::clone(&followed.borrow());
-        let known = engine
-            .roles()
-            .into_iter()
-            .map(|(shard, ..)| shard)
-            .collect();
+        let roles = engine.roles().into_iter();
+        let known: ShardSet = roles.map(|(shard, ..)| shard).collect();
+        let known = known.union(&peers.targeted(&layout));
         let other_replicas = other_replicas(&layout, peers.own, known);
         peers.look(&other_replicas.keys().copied().collect());
         links.retain(|store, link| {
@@ -244,6 +242,30 @@ fn sign_of(answer: &pb::PingResponse, store: StoreId) -> Result<Sign, Status> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A node of an earlier version cannot say whether it reaches this one: that must not keep it away.
+    #[test]
+    fn a_node_that_does_not_say_counts_as_one_that_reaches_this_one() {
+        let [own, other] = [StoreId([1; 16]), StoreId([2; 16])];
+        for (reached, is_coming, expected) in [
+            (pb::Reached::Unspecified, true, Some(true)),
+            (pb::Reached::Unspecified, false, None),
+            (pb::Reached::Unknown, true, None),
+            (pb::Reached::No, true, Some(false)),
+            (pb::Reached::Yes, true, Some(true)),
+        ] {
+            let peers = Peers::new(own, 1, crate::Takeover::default());
+            peers.look(&BTreeSet::from([other]));
+            let answer = pb::PingResponse {
+                store: other.0.to_vec(),
+                reached: reached.into(),
+                ..pb::PingResponse::default()
+            };
+            assert!(take(Ok(answer), other, &peers, is_coming));
+            let reach = peers.others.lock().reach(tokio::time::Instant::now());
+            assert_eq!(reach, expected, "{reached:?}, {is_coming}");
+        }
+    }
 
     #[test]
     fn a_node_with_too_much_to_do_to_answer_lives() {

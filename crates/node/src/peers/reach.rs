@@ -34,16 +34,19 @@ struct Try {
 }
 
 impl Reach {
-    /// Whether a store answers at an address, as far as it is known. Tries it, unless that was done just now.
+    /// Whether a store answers at an address, as far as it is known. Tries it, unless any address of the store was tried just
+    /// now: so what a peer asks for costs one try a second.
     pub(crate) fn of(&self, store: StoreId, address: &str) -> pb::Reached {
         let now = Instant::now();
         let mut tries = self.0.lock();
         tries.retain(|_, one| now.saturating_duration_since(one.begun) < FORGOTTEN_AFTER);
-        let last = tries.get(&store).filter(|last| last.address == address);
-        let outcome = last.and_then(|last| last.outcome);
-        let is_fresh =
-            last.is_some_and(|last| now.saturating_duration_since(last.begun) < FRESH_FOR);
-        if !is_fresh && (tries.contains_key(&store) || tries.len() < MOST_STORES) {
+        let last = tries.get(&store);
+        let same = last.filter(|last| last.address == address);
+        let outcome = same.and_then(|last| last.outcome);
+        let may_try = last.map_or(tries.len() < MOST_STORES, |last| {
+            now.saturating_duration_since(last.begun) >= FRESH_FOR
+        });
+        if may_try {
             let one = Try {
                 address: address.to_owned(),
                 begun: now,
@@ -66,5 +69,38 @@ impl Reach {
         {
             one.outcome = Some(is_reached);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const STORE: StoreId = StoreId([1; 16]);
+
+    #[tokio::test]
+    async fn a_store_that_does_not_answer_is_not_reached_once_that_was_tried() {
+        let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = format!("http://{}", closed.local_addr().unwrap());
+        drop(closed);
+        let reach = Reach::default();
+        assert_eq!(reach.of(STORE, &address), pb::Reached::Unknown);
+        while reach.of(STORE, &address) == pb::Reached::Unknown {
+            tokio::task::yield_now().await;
+        }
+        assert_eq!(reach.of(STORE, &address), pb::Reached::No);
+        // Of another address nothing is known, and it is not tried at once.
+        assert_eq!(reach.of(STORE, "http://127.0.0.1:1"), pb::Reached::Unknown);
+        assert_eq!(reach.of(STORE, &address), pb::Reached::No);
+    }
+
+    #[tokio::test]
+    async fn no_more_stores_are_tried_than_the_bound() {
+        let reach = Reach::default();
+        for number in 0..=u8::MAX {
+            let known = reach.of(StoreId([number; 16]), "no address");
+            assert_eq!(known, pb::Reached::Unknown);
+        }
+        assert_eq!(reach.0.lock().len(), MOST_STORES);
     }
 }

@@ -12,6 +12,7 @@ use tokio::sync::watch;
 use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
 use tracing::warn;
 
+use super::aims::Aims;
 use super::health::{INTERVAL, Others};
 use super::leavings::Leavings;
 use super::own_disk::OwnDisk;
@@ -72,6 +73,7 @@ struct Seen {
     own_disk: OwnDisk,
     own_room: OwnRoom,
     leavings: Leavings,
+    aims: Aims,
     takeover: Takeover,
     /// The number of looks in a row at which other stores had said that they do not reach this one.
     unreached: u32,
@@ -84,6 +86,7 @@ impl Seen {
             own_disk: OwnDisk::default(),
             own_room: OwnRoom::default(),
             leavings: Leavings::default(),
+            aims: Aims::default(),
             takeover,
             unreached: 0,
         }
@@ -96,7 +99,7 @@ impl Seen {
         peers: &Peers,
         others: &Others,
         engine: &Engine,
-        layout: &ClusterLayout,
+        layout: &Arc<ClusterLayout>,
     ) -> View {
         let dead = dead(others, layout, now);
         note_short(&mut self.short, layout, &dead, now);
@@ -137,7 +140,7 @@ impl Seen {
             unbuilt: engine.unbuilt(),
             unbuilt_by_others: others.unbuilt(),
             long_short: long.map(|(shard, _)| *shard).collect(),
-            targets: layout.targets(),
+            targets: self.aims.look(&peers.targets.borrow(), layout),
         }
     }
 

@@ -22,9 +22,10 @@
 //!   away until it has ample room. It comes earlier where a dead store cannot leave without it.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use super::heat::Searched;
-use super::record::{Epoch, InSync, ShardRecord, StoreId};
+use super::record::{Epoch, ShardRecord, StoreId};
 use super::replica::Role;
 use super::step::Step;
 use crate::{ShardId, ShardSet};
@@ -91,12 +92,12 @@ pub struct View {
     /// The shards that have been short of replicas for long.
     pub long_short: ShardSet,
     /// The stores that are to hold a shard, where an operator has chosen some.
-    pub targets: BTreeMap<ShardId, BTreeSet<StoreId>>,
+    pub targets: Arc<BTreeMap<ShardId, BTreeSet<StoreId>>>,
 }
 
 impl View {
     /// A store with nothing wrong, which holds nothing and knows no other.
-    pub const fn alone(own: StoreId) -> Self {
+    pub fn alone(own: StoreId) -> Self {
         Self {
             own,
             live: BTreeSet::new(),
@@ -117,7 +118,7 @@ impl View {
             unbuilt: ShardSet::EMPTY,
             unbuilt_by_others: BTreeMap::new(),
             long_short: ShardSet::EMPTY,
-            targets: BTreeMap::new(),
+            targets: Arc::default(),
         }
     }
 
@@ -374,12 +375,9 @@ impl View {
 /// last ones.
 fn is_surplus(record: &ShardRecord, target: Option<&BTreeSet<StoreId>>, store: StoreId) -> bool {
     let want = usize::from(record.want);
-    let is_spare = |(place, entry): (usize, &InSync)| {
-        entry.store == store
-            && match target {
-                Some(target) => !target.contains(&store),
-                None => place >= want,
-            }
-    };
-    record.in_sync.len() > want && record.in_sync.iter().enumerate().any(is_spare)
+    let mut in_sync = record.in_sync.iter();
+    let place = in_sync.position(|entry| entry.store == store);
+    let is_last = |place| place >= want;
+    let is_spare = |place| target.map_or(is_last(place), |target| !target.contains(&store));
+    record.in_sync.len() > want && place.is_some_and(is_spare)
 }

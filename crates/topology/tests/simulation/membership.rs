@@ -80,7 +80,7 @@ impl<'a> Stepping<'a> {
                 Role::None | Role::Copying { .. } | Role::InSync => {}
             }
         }
-        view.targets = running.targets_of(own);
+        view.targets = Arc::new(running.targets_of(own));
         let long = running.short_since.iter();
         let long = long.filter(|(_, since)| now - **since > REPLACE);
         view.long_short = long.map(|(shard, _)| *shard).collect();

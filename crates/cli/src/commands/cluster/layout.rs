@@ -29,12 +29,15 @@ impl Layout {
         })
     }
 
-    /// All nodes but some. Each must answer.
+    /// All nodes that run but some. One that does not run is left out if it holds nothing; else it must come back first.
     pub(super) fn nodes(&self, without: &[NodeId]) -> anyhow::Result<Vec<NodeId>> {
         for node in without {
             self.cluster.of_node(node)?;
         }
         let stores = self.cluster.stores.values();
+        let stores = stores.filter(|store| {
+            self.cluster.answers(store.id) || !self.map.shards_of(&store.node).is_empty()
+        });
         let nodes = stores.map(|store| store.node.clone());
         let nodes: BTreeSet<NodeId> = nodes.filter(|node| !without.contains(node)).collect();
         check_answer(&self.cluster, &nodes)?;

@@ -3,10 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use anyhow::bail;
 use clap::Args;
-use simshard_cluster::{KeyValueStore, MetadataError, Targets, registered_stores, shard_records};
+use simshard_cluster::{
+    KeyValueStore, MetadataError, Targets, registered_stores, shard_records, targets,
+};
 use simshard_topology::replication::{ShardRecord, StoreId};
-use simshard_topology::{NodeId, ShardId};
+use simshard_topology::{NodeId, ShardId, ShardSet};
 use tokio::time::sleep;
 
 use crate::progress;
@@ -41,6 +44,7 @@ impl Placing {
         let all = self.open(keys).await?;
         let bar = progress::bar("moving shards", Some(all as u64));
         loop {
+            self.check(keys).await?;
             let open = self.open(keys).await?;
             bar.set_position(all.saturating_sub(open) as u64);
             if open == 0 {
@@ -52,16 +56,32 @@ impl Placing {
         }
     }
 
+    /// Fails if another operator has chosen other nodes meanwhile: what is waited for may never be so.
+    async fn check(&self, keys: &dyn KeyValueStore) -> anyhow::Result<()> {
+        let Self::At(wanted) = self else {
+            return Ok(());
+        };
+        let now = targets(keys).await?;
+        let others = wanted
+            .iter()
+            .filter(|(shard, nodes)| now.get(shard) != Some(nodes));
+        let others: ShardSet = others.map(|(shard, _)| *shard).collect();
+        if !others.is_empty() {
+            bail!(
+                "other nodes have been chosen for shards {others} meanwhile: they go there instead"
+            );
+        }
+        Ok(())
+    }
+
     /// How many shards are not so yet.
     async fn open(&self, keys: &dyn KeyValueStore) -> Result<usize, MetadataError> {
         let records = shard_records(keys).await?;
         let stores = registered_stores(keys).await?.into_iter();
         let nodes: BTreeMap<StoreId, NodeId> = stores.map(|store| (store.id, store.node)).collect();
-        let mut open = records.iter();
-        Ok(open
-            .by_ref()
-            .filter(|(shard, record)| !self.is_done(**shard, record, &nodes))
-            .count())
+        let open = records.iter();
+        let open = open.filter(|(shard, record)| !self.is_done(**shard, record, &nodes));
+        Ok(open.count())
     }
 
     fn is_done(
@@ -79,6 +99,35 @@ impl Placing {
             Self::Replicas => {
                 let hot = record.in_sync.iter().filter(|entry| entry.hot).count();
                 record.in_sync.len() == usize::from(record.want) && hot == usize::from(record.hot)
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use simshard_cluster::{MemoryKeyValues, Outcome, Transaction};
+
+    use super::*;
+
+    /// Of two operators, the first would wait for ever.
+    #[tokio::test]
+    async fn who_waits_is_told_that_another_operator_has_chosen_other_nodes() {
+        let keys = MemoryKeyValues::new();
+        let nodes = BTreeSet::from([NodeId::new("n1").unwrap()]);
+        let placing = Placing::At(Targets::from([(ShardId(7), nodes)]));
+        for (node, is_fine) in [("n1", true), ("n2", false)] {
+            let value = format!(r#"{{"nodes":["{node}"]}}"#);
+            let change = Transaction::new().put("targets/07", value);
+            let outcome = keys.commit(&change).await.unwrap();
+            assert!(matches!(outcome, Outcome::Committed(_)));
+            let checked = placing.check(&keys).await;
+            assert_eq!(checked.is_ok(), is_fine);
+            if let Err(error) = checked {
+                assert!(
+                    error.to_string().contains("for shards 07 meanwhile"),
+                    "{error}"
+                );
             }
         }
     }
