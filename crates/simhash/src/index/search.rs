@@ -131,6 +131,10 @@ impl Index {
         hit: &mut impl FnMut(Hit) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
         let mut take = |found: &mut HitBuffer| {
+            // The queries stand in another order than the batch: all are asked for before one is used.
+            for query in found.queries() {
+                scan::prefetch(queries, batch.places[query as usize] as usize);
+            }
             for (query, difference) in found.drain() {
                 let query = batch.places[query as usize];
                 let of = queries[query as usize];

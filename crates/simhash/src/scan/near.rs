@@ -129,6 +129,11 @@ impl HitBuffer {
         }
     }
 
+    /// The places of the queries that have matches.
+    pub(crate) fn queries(&self) -> impl Iterator<Item = u32> + '_ {
+        self.found.iter().map(|&(query, _)| query)
+    }
+
     /// Takes out all matches: the query's place, and the query exclusive-or the entry.
     pub(crate) fn drain(&mut self) -> impl Iterator<Item = (u32, u64)> + '_ {
         self.found.drain(..)

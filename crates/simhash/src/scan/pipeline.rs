@@ -2,9 +2,6 @@
 
 use std::ops::ControlFlow;
 
-#[cfg(target_arch = "x86_64")]
-use smallvec::SmallVec;
-
 use super::near::{BATCH, One, Probe};
 #[cfg(target_arch = "x86_64")]
 use super::packed::Packed;
@@ -68,12 +65,12 @@ pub(super) fn pipeline(
 }
 
 /// Neighbouring queries at one bucket.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 #[cfg(target_arch = "x86_64")]
 struct AtBucket {
     bucket: u32,
     /// Where they end in their batch.
-    end: usize,
+    end: u32,
 }
 
 /// [`pipeline`] for large buckets: calls `scan` with up to [`TOGETHER`] neighbours at one bucket, the place of the first
@@ -85,8 +82,9 @@ pub(super) fn pipeline_by_bucket(
     queries: &[u64],
     mut scan: impl FnMut(&[u64], u32, Places) -> ControlFlow<()>,
 ) -> ControlFlow<()> {
+    let mut room = [AtBucket::default(); BATCH];
     for (queries, first) in queries.chunks(BATCH).zip((0..).step_by(BATCH)) {
-        let all = by_bucket(run, queries);
+        let all = by_bucket(run, queries, &mut room);
         let mut asked = [Places::default(); BUCKETS_AHEAD];
         let mut start = 0;
         for ahead in 0..all.len() + BUCKETS_AHEAD {
@@ -99,26 +97,27 @@ pub(super) fn pipeline_by_bucket(
             let Some(now) = ahead.checked_sub(BUCKETS_AHEAD) else {
                 continue;
             };
-            let here = &queries[start..all[now].end];
+            let end = all[now].end as usize;
+            let here = &queries[start..end];
             let places_of_queries = (first + start as u32..).step_by(TOGETHER);
             for (values, query) in here.chunks(TOGETHER).zip(places_of_queries) {
                 scan(values, query, places)?;
             }
-            start = all[now].end;
+            start = end;
         }
     }
     ControlFlow::Continue(())
 }
 
+/// The queries by bucket. A branch for each query would often be mispredicted.
 #[cfg(target_arch = "x86_64")]
-fn by_bucket(run: &Packed, queries: &[u64]) -> SmallVec<[AtBucket; BATCH]> {
-    let mut all: SmallVec<[AtBucket; BATCH]> = SmallVec::new();
-    for (end, &value) in (1..).zip(queries) {
+fn by_bucket<'a>(run: &Packed, queries: &[u64], room: &'a mut [AtBucket; BATCH]) -> &'a [AtBucket] {
+    let mut place = 0;
+    let mut before = queries.first().map(|&first| run.bucket(first));
+    for (end, &value) in (1_u32..).zip(queries) {
         let bucket = run.bucket(value);
-        match all.last_mut() {
-            Some(last) if last.bucket == bucket => last.end = end,
-            _ => all.push(AtBucket { bucket, end }),
-        }
+        place += usize::from(before.replace(bucket) != Some(bucket));
+        room[place] = AtBucket { bucket, end };
     }
-    all
+    &room[..before.map_or(0, |_| place + 1)]
 }
