@@ -97,6 +97,7 @@ fn is_operators_mistake(error: &MetadataError) -> bool {
             | KeyValueError::BadCertificates { .. },
         )
         | MetadataError::BadTarget { .. }
+        | MetadataError::StillHolds { .. }
         | MetadataError::NotRegistered { .. }
         | MetadataError::UnusableRecords(_) => true,
         MetadataError::AlreadyExists { .. }

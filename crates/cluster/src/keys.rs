@@ -9,13 +9,14 @@
 //! | `published/UUID` | the last start of a store, and how far its log is on disk, as JSON |
 //! | `shards/SS` | who holds a shard, as JSON; SS are the two digits of its leading byte |
 //! | `targets/SS` | the nodes that are to hold a shard, as JSON, where an operator has chosen some |
+//! | `nodes/NAME` | what an operator has set for a node, as JSON |
 //! | `take-over` | that corpora are being copied from a corpora file, into a cluster that has not begun |
 //! | `corpora/revision` | how many changes of corpora there have been |
 //! | `corpora/by-name/NAME` | the record of a corpus, as JSON |
 //! | `deleted-corpora/UID` | the name of a corpus that was deleted: nodes that were away drop it |
 
 use simshard_topology::replication::StoreId;
-use simshard_topology::{CorpusUid, ShardId};
+use simshard_topology::{CorpusUid, NodeId, ShardId};
 
 use crate::corpus::CorpusName;
 
@@ -65,6 +66,14 @@ pub(crate) fn target(id: ShardId) -> String {
 /// The shard of which a key is the target.
 pub(crate) fn shard_of_target(key: &str) -> Option<ShardId> {
     ShardId::all().find(|shard| target(*shard) == key)
+}
+
+/// Before what is set for nodes.
+pub(crate) const NODES: &str = "nodes/";
+
+/// What is set for a node.
+pub(crate) fn node(id: &NodeId) -> String {
+    format!("{NODES}{id}")
 }
 
 /// Marks that the keys about corpora are copies, and may be replaced until the cluster begins.

@@ -2,13 +2,16 @@
 
 use std::collections::BTreeMap;
 
-use simshard_topology::{NodeId, ShardMap};
+use simshard_topology::{NodeId, ShardMap, ShardSet};
+use uuid::Uuid;
 
-use crate::key_value::{KeyValue, KeyValueStore, Revision, Snapshot, Transaction};
+use crate::key_value::{KeyValue, KeyValueStore, Outcome, Revision, Snapshot, Transaction};
 use crate::keys;
 use crate::layout::Node;
+use crate::membership::records_in;
 use crate::records::{self, RegisteredStore};
 use crate::store::MetadataError;
+use crate::targets::targets;
 
 /// The stores that are registered, and whether the cluster has begun.
 #[derive(Debug)]
@@ -119,6 +122,45 @@ pub(crate) fn node_of(store: &RegisteredStore) -> Node {
     }
 }
 
+/// Takes a node out for good: what it registered, and what was set for it. If its process runs, it registers again when it
+/// is started anew.
+///
+/// # Errors
+/// [`MetadataError::NotRegistered`] if there is no such node. [`MetadataError::StillHolds`] if a record or a target names
+/// it. [`MetadataError::Raced`] if others registered at the same time. Else when the keys cannot be read or written.
+pub async fn unregister(keys: &dyn KeyValueStore, node: &NodeId) -> Result<(), MetadataError> {
+    let registered = Registered::read(keys).await?;
+    let mut stores = registered.stores.iter();
+    let Some(store) = stores.find(|store| store.node == *node) else {
+        let missing = node.to_string();
+        return Err(MetadataError::NotRegistered { missing });
+    };
+    // Read after the registrations: who names the store later changes those too.
+    let mut shards = ShardSet::EMPTY;
+    if registered.cluster.is_some() {
+        let records = records_in(&keys.read(keys::SHARDS).await?)?;
+        let named = records.iter().filter(|(_, record)| record.names(store.id));
+        shards = named.map(|(shard, _)| *shard).collect();
+    }
+    let targets = targets(keys, |_| {}).await?;
+    let meant = targets.iter().filter(|(_, nodes)| nodes.contains(node));
+    let shards = shards.union(&meant.map(|(shard, _)| *shard).collect());
+    if !shards.is_empty() {
+        let node = node.clone();
+        return Err(MetadataError::StillHolds { node, shards });
+    }
+    let change = registered
+        .if_unchanged(Transaction::new())
+        .put(keys::REGISTRATIONS, Uuid::new_v4().to_string())
+        .delete(keys::store(store.id))
+        .delete(keys::published(store.id))
+        .delete(keys::node(node));
+    match keys.commit(&change).await? {
+        Outcome::Committed(_) => Ok(()),
+        Outcome::Conflict => Err(MetadataError::Raced),
+    }
+}
+
 /// The stores that are registered.
 ///
 /// # Errors
@@ -127,4 +169,54 @@ pub async fn registered_stores(
     keys: &dyn KeyValueStore,
 ) -> Result<Vec<RegisteredStore>, MetadataError> {
     stores_in(&keys.read(keys::STORES).await?)
+}
+
+#[cfg(test)]
+mod tests {
+    use simshard_topology::replication::StoreId;
+
+    use super::*;
+    use crate::node_settings::{NodeSettings, change_node_settings, node_settings};
+    use crate::steps::tests::{cluster, registered};
+
+    #[tokio::test]
+    async fn a_node_is_taken_out_only_if_nothing_names_it() {
+        let keys = cluster().await;
+        let n1 = NodeId::new("n1").unwrap();
+        let refused = unregister(&keys, &n1).await.unwrap_err().to_string();
+        assert!(
+            refused.starts_with("node n1 holds shards 00-ff, or"),
+            "{refused}"
+        );
+        let spare = registered(StoreId([4; 16]));
+        crate::register(&keys, &spare).await.unwrap();
+        let target = Transaction::new().put("targets/07", r#"{"nodes":["n4"]}"#);
+        assert!(matches!(
+            keys.commit(&target).await.unwrap(),
+            Outcome::Committed(_)
+        ));
+        let refused = unregister(&keys, &spare.node)
+            .await
+            .unwrap_err()
+            .to_string();
+        assert!(
+            refused.starts_with("node n4 holds shards 07, or"),
+            "{refused}"
+        );
+        let free = Transaction::new().delete("targets/07");
+        assert!(matches!(
+            keys.commit(&free).await.unwrap(),
+            Outcome::Committed(_)
+        ));
+        let drain = |settings: &mut NodeSettings| settings.is_drained = true;
+        change_node_settings(&keys, &spare.node, drain)
+            .await
+            .unwrap();
+        unregister(&keys, &spare.node).await.unwrap();
+        let left = registered_stores(&keys).await.unwrap();
+        assert!(left.iter().all(|store| store.node != spare.node));
+        assert!(node_settings(&keys, |_| {}).await.unwrap().is_empty());
+        let unknown = unregister(&keys, &spare.node).await;
+        assert!(matches!(unknown, Err(MetadataError::NotRegistered { .. })));
+    }
 }

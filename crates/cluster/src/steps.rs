@@ -229,22 +229,25 @@ pub(crate) mod tests {
         NodeId::new(&format!("n{}", store.0[0])).unwrap()
     }
 
-    /// Three stores that hold every shard.
+    /// A store as it registers.
+    pub(crate) fn registered(store: StoreId) -> RegisteredStore {
+        RegisteredStore {
+            id: store,
+            node: node(store),
+            address: format!("http://127.0.0.1:{}", store.0[0]),
+            next_generation: 0,
+            corpora: std::collections::BTreeSet::new(),
+            in_sync: std::collections::BTreeMap::new(),
+            partners: std::collections::BTreeMap::new(),
+            is_replacement: false,
+        }
+    }
+
     /// A cluster of the nodes n1 to n3, which hold each shard.
     pub(crate) async fn cluster() -> MemoryKeyValues {
         let keys = MemoryKeyValues::new();
         for store in STORES {
-            let registered = RegisteredStore {
-                id: store,
-                node: node(store),
-                address: format!("http://127.0.0.1:{}", store.0[0]),
-                next_generation: 0,
-                corpora: std::collections::BTreeSet::new(),
-                in_sync: std::collections::BTreeMap::new(),
-                partners: std::collections::BTreeMap::new(),
-                is_replacement: false,
-            };
-            register(&keys, &registered).await.unwrap();
+            register(&keys, &registered(store)).await.unwrap();
         }
         let map = simshard_topology::plan(None, &STORES.map(node), 3).unwrap();
         let corpora = Corpora::default();

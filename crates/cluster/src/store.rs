@@ -236,6 +236,10 @@ pub enum MetadataError {
     #[error("shard {shard} cannot be there: {reason}")]
     BadTarget { shard: ShardId, reason: String },
     #[error(
+        "node {node} holds shards {shards}, or is to hold them: `simshard cluster drain {node}` moves them to others"
+    )]
+    StillHolds { node: NodeId, shards: ShardSet },
+    #[error(
         "the metadata holds corpora that are not those of the layout file: give another prefix or path"
     )]
     OtherCorpora,

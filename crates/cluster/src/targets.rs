@@ -2,31 +2,26 @@
 //! by step, each doing its part, and another wish ends a move. No process drives it.
 //!
 //! # Invariants
-//! - TG2: a target that cannot be understood keeps nodes from nothing else (`a_target_that_is_damaged_is_left_out`).
-//! - TG1: a target names as many nodes as the shard is to have replicas, and each has registered
-//!   (`targets_that_cannot_be_met_are_refused`).
+//! - TG1: when it is set, a target names as many nodes as the shard is to have replicas. Each has registered, and is not
+//!   drained (`targets_that_cannot_be_met_are_refused`).
+//! - TG2: a target that cannot be understood keeps nodes and operators from nothing else
+//!   (`a_target_that_is_damaged_is_left_out`).
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::future::pending;
 use std::sync::Arc;
-use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use simshard_topology::{NodeId, ShardId, ShardSet};
 use tokio::sync::watch;
-use tokio::time::sleep;
 
-use crate::key_value::{
-    KeyValue, KeyValueStore, MAX_OPERATIONS, Outcome, Snapshot, Transaction, follow,
-};
+use crate::followed_each::{each, follow_each};
+use crate::key_value::{KeyValue, KeyValueStore, MAX_OPERATIONS, Outcome, Transaction};
 use crate::keys;
 use crate::membership::shard_records;
+use crate::node_settings::node_settings;
 use crate::records::{bad, text_of};
 use crate::registered::registered_stores;
 use crate::store::MetadataError;
-
-/// After an attempt to read the keys that failed.
-const PAUSE: Duration = Duration::from_secs(1);
 
 /// The nodes that are to hold each shard. A shard without an entry may be anywhere.
 pub type Targets = BTreeMap<ShardId, BTreeSet<NodeId>>;
@@ -37,12 +32,15 @@ struct RawTarget {
     nodes: Vec<String>,
 }
 
-/// The targets that are set.
+/// The targets that are set. One that cannot be understood counts as none; `on_bad` is told of it.
 ///
 /// # Errors
-/// When the keys cannot be read or understood.
-pub async fn targets(keys: &dyn KeyValueStore) -> Result<Targets, MetadataError> {
-    targets_in(&keys.read(keys::TARGETS).await?)
+/// When the keys cannot be read.
+pub async fn targets(
+    keys: &dyn KeyValueStore,
+    on_bad: impl Fn(&MetadataError),
+) -> Result<Targets, MetadataError> {
+    Ok(each(&keys.read(keys::TARGETS).await?, target_in, on_bad))
 }
 
 /// Sets these targets, and removes those of the shards in `free`. Others stay.
@@ -87,10 +85,15 @@ async fn check(keys: &dyn KeyValueStore, targets: &Targets) -> Result<(), Metada
     let records = shard_records(keys).await?;
     let stores = registered_stores(keys).await?;
     let known: BTreeSet<&NodeId> = stores.iter().map(|store| &store.node).collect();
+    let settings = node_settings(keys, |_| {}).await?;
+    let is_drained = |node: &&NodeId| settings.get(node).is_some_and(|node| node.is_drained);
     for (&shard, nodes) in targets {
         let refuse = |reason| Err(MetadataError::BadTarget { shard, reason });
         if let Some(unknown) = nodes.iter().find(|node| !known.contains(node)) {
             return refuse(format!("no node {unknown} has registered"));
+        }
+        if let Some(drained) = nodes.iter().find(is_drained) {
+            return refuse(format!("node {drained} is drained"));
         }
         let want = usize::from(records[&shard].want);
         if nodes.len() != want {
@@ -103,35 +106,14 @@ async fn check(keys: &dyn KeyValueStore, targets: &Targets) -> Result<(), Metada
     Ok(())
 }
 
-/// Follows the targets, and tells of each change, as long as it is polled. One that cannot be understood counts as none: it
-/// is a wish, and stands in the way of nothing else. `on_bad` is told of it.
+/// Follows the targets, and tells of each change, as long as it is polled. One that cannot be understood counts as none.
+/// `on_bad` is told of it.
 pub async fn follow_targets(
     keys: Arc<dyn KeyValueStore>,
     told: &watch::Sender<Arc<Targets>>,
     on_bad: impl Fn(&MetadataError),
 ) {
-    let mut followed = loop {
-        match follow(Arc::clone(&keys), keys::TARGETS.to_owned(), |_| {}).await {
-            Ok(followed) => break followed,
-            // Those who follow the layout say so.
-            Err(_away) => sleep(PAUSE).await,
-        }
-    };
-    loop {
-        let snapshot = Arc::clone(&followed.borrow_and_update());
-        let targets = snapshot
-            .pairs
-            .iter()
-            .filter_map(|pair| target_in(pair).inspect_err(&on_bad).ok());
-        told.send_replace(Arc::new(targets.collect()));
-        if followed.changed().await.is_err() {
-            return pending().await;
-        }
-    }
-}
-
-fn targets_in(snapshot: &Snapshot) -> Result<Targets, MetadataError> {
-    snapshot.pairs.iter().map(target_in).collect()
+    follow_each(keys, keys::TARGETS, told, target_in, on_bad).await;
 }
 
 fn target_in(pair: &KeyValue) -> Result<(ShardId, BTreeSet<NodeId>), MetadataError> {
@@ -142,12 +124,19 @@ fn target_in(pair: &KeyValue) -> Result<(ShardId, BTreeSet<NodeId>), MetadataErr
         serde_json::from_str(&pair.value).map_err(|error| bad(error.to_string()))?;
     let nodes = raw.nodes.iter();
     let nodes = nodes.map(|name| NodeId::new(name).map_err(|error| bad(error.to_string())));
-    Ok((shard, nodes.collect::<Result<_, _>>()?))
+    let nodes = nodes.collect::<Result<BTreeSet<_>, _>>()?;
+    if nodes.is_empty() {
+        return Err(bad("it names no node".to_owned()));
+    }
+    Ok((shard, nodes))
 }
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
     use super::*;
+    use crate::node_settings::{NodeSettings, change_node_settings};
     use crate::steps::tests::cluster;
 
     fn nodes(names: &[&str]) -> BTreeSet<NodeId> {
@@ -161,10 +150,10 @@ mod tests {
         let all = nodes(&["n1", "n2", "n3"]);
         let set: Targets = ShardId::all().map(|shard| (shard, all.clone())).collect();
         set_targets(&keys, &set, ShardSet::EMPTY).await.unwrap();
-        assert_eq!(targets(&keys).await.unwrap(), set);
+        assert_eq!(targets(&keys, |_| {}).await.unwrap(), set);
         let free = ShardId::all().filter(|shard| shard.0 != 7).collect();
         set_targets(&keys, &Targets::new(), free).await.unwrap();
-        let left = targets(&keys).await.unwrap();
+        let left = targets(&keys, |_| {}).await.unwrap();
         assert_eq!(left, Targets::from([(ShardId(7), all)]));
     }
 
@@ -172,8 +161,12 @@ mod tests {
     #[tokio::test]
     async fn targets_that_cannot_be_met_are_refused() {
         let keys = cluster().await;
+        let drain = |settings: &mut NodeSettings| settings.is_drained = true;
+        let node = NodeId::new("n3").unwrap();
+        change_node_settings(&keys, &node, drain).await.unwrap();
         for (names, reason) in [
             (&["n1", "n2", "n9"][..], "no node n9 has registered"),
+            (&["n1", "n2", "n3"], "node n3 is drained"),
             (&["n1"], "it is to have 3 replicas, and 1 nodes are named"),
         ] {
             let set = Targets::from([(ShardId(7), nodes(names))]);
@@ -182,7 +175,7 @@ mod tests {
                 refused.to_string(),
                 format!("shard 07 cannot be there: {reason}")
             );
-            assert!(targets(&keys).await.unwrap().is_empty());
+            assert!(targets(&keys, |_| {}).await.unwrap().is_empty());
         }
     }
 
@@ -193,13 +186,22 @@ mod tests {
         let all = nodes(&["n1", "n2", "n3"]);
         let set = Targets::from([(ShardId(7), all)]);
         set_targets(&*keys, &set, ShardSet::EMPTY).await.unwrap();
-        let damaged = [("targets/08", "{"), ("targets/zz", r#"{"nodes":[]}"#)];
+        let damaged = [
+            ("targets/08", "{"),
+            ("targets/09", r#"{"nodes":[]}"#),
+            ("targets/zz", r#"{"nodes":["n1"]}"#),
+        ];
         for (key, value) in damaged {
             let change = Transaction::new().put(key, value);
             let outcome = keys.commit(&change).await.unwrap();
             assert!(matches!(outcome, Outcome::Committed(_)));
         }
-        assert!(targets(&*keys).await.is_err());
+        let bad = AtomicUsize::new(0);
+        let count = |_: &MetadataError| {
+            bad.fetch_add(1, Ordering::Relaxed);
+        };
+        assert_eq!(targets(&*keys, count).await.unwrap(), set);
+        assert_eq!(bad.into_inner(), 3);
         let told = watch::Sender::default();
         let mut heard = told.subscribe();
         tokio::select! {

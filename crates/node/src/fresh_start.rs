@@ -18,7 +18,7 @@ use tokio::time::sleep;
 use tracing::warn;
 
 use crate::RegistrationError;
-use crate::peers::ask_for_epochs;
+use crate::peers::ask_store;
 
 /// How often it looks whether the others have left the store out.
 const PAUSE: Duration = Duration::from_millis(200);
@@ -181,7 +181,7 @@ async fn named(keys: &dyn KeyValueStore, claim: &Claim) -> Result<ShardSet, Stop
     let registered = registered_stores(keys).await?.into_iter();
     let mut addresses = registered.filter(|known| known.id == store);
     if let Some(address) = addresses.next().map(|known| known.address)
-        && ask_for_epochs(&address, store, ANSWER).await.is_some()
+        && ask_store(&address, store, ANSWER).await.is_some()
     {
         return Err(Stop::Obstacle(Obstacle::Runs(address)));
     }

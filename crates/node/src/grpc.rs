@@ -241,6 +241,7 @@ impl pb::shard_service_server::ShardService for ShardGrpc {
             log_delay_millis: self.engine.log_delay().map_or(0, millis_from_one),
             reached: reached.into(),
             lacks_room: Some(peers.room() <= Room::Little),
+            has_room_for_copies: Some(peers.room() == Room::Ample),
         }))
     }
 }

@@ -1,6 +1,7 @@
 //! An operator moves shards and changes how many replicas they have, while inserts and searches go on.
 
 use std::collections::BTreeSet;
+use std::process::Output;
 use std::time::Duration;
 
 use simshard_testkit::{End, ProcessCluster, Shape, binary, run};
@@ -13,12 +14,16 @@ use crate::records::{records, until_all};
 
 /// Runs a command about the cluster, which must succeed.
 fn operate(cluster: &ProcessCluster, command: &[&str]) -> String {
-    let metadata = format!("file:{}", cluster.metadata_file().display());
-    let args = [&["cluster"], command, &["--metadata", &metadata]].concat();
-    let output = block_in_place(|| run(binary(), args, ""));
+    let output = tell(cluster, command);
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{command:?}: {said}");
     String::from_utf8(output.stdout).unwrap()
+}
+
+fn tell(cluster: &ProcessCluster, command: &[&str]) -> Output {
+    let metadata = format!("file:{}", cluster.metadata_file().display());
+    let args = [&["cluster"], command, &["--metadata", &metadata]].concat();
+    block_in_place(|| run(binary(), args, ""))
 }
 
 /// The stores that hold each shard in sync.
@@ -28,8 +33,8 @@ async fn holders(cluster: &ProcessCluster) -> Vec<BTreeSet<StoreId>> {
     stores.collect()
 }
 
-async fn loaded(replicas: usize) -> (ProcessCluster, Load) {
-    let cluster = ProcessCluster::start(Shape::of(3).with_replicas(replicas));
+async fn loaded(nodes: usize, replicas: usize) -> (ProcessCluster, Load) {
+    let cluster = ProcessCluster::start(Shape::of(nodes).with_replicas(replicas));
     create(&cluster.client()).await;
     let load = Load::start(&[cluster.client().with_timeout(Duration::from_secs(20))]);
     get_acquainted(&load).await;
@@ -39,7 +44,7 @@ async fn loaded(replicas: usize) -> (ProcessCluster, Load) {
 /// PE16: no request fails.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn shards_of_one_replica_move_while_all_goes_on() {
-    let (cluster, load) = loaded(1).await;
+    let (cluster, load) = loaded(3, 1).await;
     operate(&cluster, &["move", "--shards", "00-7f", "--to", "n3"]);
     let after = holders(&cluster).await;
     assert!(
@@ -76,23 +81,111 @@ async fn shards_of_one_replica_move_while_all_goes_on() {
 /// PE16.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_node_is_emptied_and_stops_for_good() {
-    let (mut cluster, load) = loaded(2).await;
-    operate(&cluster, &["rebalance", "--without", "n1", "--yes"]);
-    let holders = holders(&cluster).await;
-    let all: BTreeSet<StoreId> = holders.iter().flatten().copied().collect();
-    assert_eq!(all.len(), 2);
-    block_in_place(|| cluster.end_node(0, End::Stopped));
-    load.until_more(20).await;
-    // The node is still registered, and in the way of nothing.
+    let (mut cluster, load) = loaded(3, 2).await;
+    let before = holders(&cluster).await;
+    operate(&cluster, &["drain", "n1", "--dry-run"]);
+    assert_eq!(holders(&cluster).await, before);
+    operate(&cluster, &["drain", "n1"]);
+    let two = all_of(&holders(&cluster).await);
+    assert_eq!(two.len(), 2);
+    // It gets nothing back, though it runs.
     operate(&cluster, &["rebalance", "--yes"]);
     operate(&cluster, &["set-replication", "--replicas", "1"]);
+    assert_eq!(all_of(&holders(&cluster).await), two);
+    refuse(&cluster, &["remove", "n1"], "n1 still runs: stop it");
+    block_in_place(|| cluster.end_node(0, End::Stopped));
+    load.until_more(20).await;
+    let status = operate(&cluster, &["status"]);
+    assert!(status.contains("nodes\tyes\t2 of 3 answer\n"), "{status}");
+    operate(&cluster, &["remove", "n1"]);
+    let nodes = operate(&cluster, &["nodes"]);
+    assert!(!nodes.contains("\nn1\t"), "{nodes}");
+    load.end(&cluster.client()).await;
+}
+
+fn all_of(holders: &[BTreeSet<StoreId>]) -> BTreeSet<StoreId> {
+    holders.iter().flatten().copied().collect()
+}
+
+/// Runs a command about the cluster, which must fail and say so.
+fn refuse(cluster: &ProcessCluster, command: &[&str], problem: &str) {
+    let output = tell(cluster, command);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(!output.status.success(), "{command:?}");
+    assert!(said.contains(problem), "{command:?}: {said}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_node_takes_the_place_of_another() {
+    let (cluster, load) = loaded(3, 1).await;
+    // All that the third one holds goes to the first one, which is free then to take the place of the second one.
+    operate(&cluster, &["drain", "n3"]);
+    operate(&cluster, &["undrain", "n3"]);
+    for (by, problem) in [
+        ("n2", "n2 cannot replace itself"),
+        ("n9", "no node n9 has registered"),
+    ] {
+        refuse(&cluster, &["replace", "n2", "--with", by], problem);
+    }
+    let before = holders(&cluster).await;
+    operate(&cluster, &["replace", "n2", "--with", "n3"]);
+    let after = holders(&cluster).await;
+    let changed: Vec<usize> = (0..256)
+        .filter(|&shard| before[shard] != after[shard])
+        .collect();
+    assert_eq!(changed.len(), 128);
+    assert!(
+        changed
+            .iter()
+            .all(|&shard| after[shard] == after[changed[0]])
+    );
+    refuse(
+        &cluster,
+        &["move", "--shards", "07", "--to", "n2"],
+        "node n2 is drained",
+    );
+    operate(&cluster, &["drain", "n1"]);
+    refuse(
+        &cluster,
+        &["drain", "n3"],
+        "1 replicas need as many nodes, and 0 would be left",
+    );
+    load.end(&cluster.client()).await;
+}
+
+/// PE16.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn shards_under_way_go_elsewhere_if_an_operator_says_so() {
+    let (cluster, load) = loaded(4, 1).await;
+    for (shards, to) in [("00-ff", "n3"), ("00-ff", "n4"), ("00-7f", "n2")] {
+        operate(
+            &cluster,
+            &["move", "--shards", shards, "--to", to, "--no-wait"],
+        );
+    }
+    operate(&cluster, &["move", "--shards", "80-ff", "--to", "n1"]);
+    operate(&cluster, &["move", "--shards", "00-7f", "--to", "n2"]);
+    let after = holders(&cluster).await;
+    assert!(after[..128].iter().all(|stores| *stores == after[0]));
+    assert!(after[128..].iter().all(|stores| *stores == after[128]));
+    // Wherever they are, the move ends.
+    operate(
+        &cluster,
+        &["move", "--shards", "00-7f", "--to", "n3", "--no-wait"],
+    );
+    operate(&cluster, &["move", "--shards", "00-7f", "--free"]);
+    until_all(&cluster, "one replica, and none to come", |record| {
+        record.in_sync.len() == 1 && record.learners.is_empty()
+    })
+    .await;
     load.end(&cluster.client()).await;
 }
 
 /// PE16.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn shards_get_more_replicas_and_fewer_again_while_all_goes_on() {
-    let (cluster, load) = loaded(1).await;
+    // With four nodes, some shards go to nodes that do not hold them.
+    let (cluster, load) = loaded(4, 1).await;
     for (replicas, hot) in [("3", "2"), ("1", "1")] {
         let wish = ["set-replication", "--replicas", replicas, "--hot", hot];
         operate(&cluster, &wish);

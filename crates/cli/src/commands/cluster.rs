@@ -1,6 +1,7 @@
 //! `simshard cluster`: a cluster whose nodes register themselves in the metadata.
 
 mod asked;
+mod draining;
 mod force;
 mod layout;
 mod moving;
@@ -8,6 +9,7 @@ mod nodes;
 mod placing;
 mod replication;
 mod shards;
+mod shares;
 mod status;
 
 use std::collections::BTreeSet;
@@ -46,8 +48,9 @@ directories and with --metadata only, then run this.")]
     #[command(after_help = "\
 A line for each part, and whether it is well: the metadata; the nodes that
 answer; whether each shard has a hot replica that answers; shards that are short
-of replicas, or of hot ones; copies under way; and the corpora. Those of a
-creation or deletion that was cut short count as not well.
+of replicas, or of hot ones; copies under way; shards that are to move; and the
+corpora. Those of a creation or deletion that was cut short count as not well.
+A node that does not answer counts if it holds shards, or is to hold some.
 
 The command only reads. It succeeds as soon as it could look, and fails if the
 metadata does not answer.")]
@@ -58,8 +61,9 @@ A node that runs before its cluster has begun does not answer: it `waits`.")]
     Nodes(TableArgs),
     /// List which nodes hold which shards, by the records in the metadata, as TSV
     #[command(after_help = "\
-Shards that stand together and have equal records share a line: their first
-bytes, the epoch, the nodes in sync, and those that learn. One of the
+Neighbouring shards with equal records share a line: their first bytes, the
+epoch, the nodes in sync, those of them that are hot, those that learn, and the
+nodes that are to hold the shards, where an operator has chosen some. One of the
 hot nodes in sync answers a search. An epoch counts the changes of a record;
 its first part counts the times that a cluster began anew, after its metadata
 was lost.")]
@@ -95,14 +99,41 @@ Example:
     Move(moving::MoveArgs),
     /// Plan an even share of shards for each node, and move them so with --yes
     #[command(after_help = "\
-A node that has joined gets its share; one that is named with --without is to
-hold nothing in the end, and can be stopped for good then. The plan moves as few
-shards as it can. Nodes share evenly by the number of shards.
+A node that has joined gets its share, and one that is drained gets nothing. The
+plan moves as few shards as it can. Nodes share evenly by the number of shards.
 
 Examples:
-  simshard cluster rebalance                      # print the plan
-  simshard cluster rebalance --without n2 --yes   # empty n2")]
+  simshard cluster rebalance         # print the plan
+  simshard cluster rebalance --yes   # move the shards so")]
     Rebalance(moving::RebalanceArgs),
+    /// Empty a node, so that it can be stopped for good
+    #[command(after_help = "\
+The other nodes take its shards, each an even share, while all goes on. It takes
+no others from now on, until `undrain`. The command waits until it holds
+nothing. End it at any time: the nodes go on.
+
+It is refused if fewer nodes would be left than shards have replicas, or if one
+that gets shards does not answer or has too little room on its disk. A node that
+is dead can be drained too.
+
+Examples:
+  simshard cluster drain n2 --dry-run   # print what each node would hold
+  simshard cluster drain n2             # then stop it, and remove it")]
+    Drain(draining::DrainArgs),
+    /// Let a node take shards again that was drained
+    Undrain(draining::NodeArgs),
+    /// Let a node take over all that another one holds
+    #[command(after_help = "\
+As `drain`, where one node gets all of the shards.
+
+Example:
+  simshard cluster replace n2 --with n5")]
+    Replace(draining::ReplaceArgs),
+    /// Forget a node that is stopped and holds nothing
+    #[command(after_help = "\
+It is refused while the node answers, holds shards, or is to hold some. Started
+again, the node registers itself anew, and can take shards.")]
+    Remove(draining::NodeArgs),
     /// Change how many replicas shards have, while all goes on
     #[command(after_help = "\
 Nodes come to shards, or leave them, one at a time. The command plans where all
@@ -193,6 +224,10 @@ pub async fn run(command: ClusterCommand) -> anyhow::Result<()> {
         ClusterCommand::Force(args) => force::run(&args).await,
         ClusterCommand::Move(args) => moving::run(&args).await,
         ClusterCommand::Rebalance(args) => moving::rebalance(&args).await,
+        ClusterCommand::Drain(args) => draining::drain(&args).await,
+        ClusterCommand::Undrain(args) => draining::undrain(&args).await,
+        ClusterCommand::Replace(args) => draining::replace(&args).await,
+        ClusterCommand::Remove(args) => draining::remove(&args).await,
         ClusterCommand::SetReplication(args) => replication::run(&args).await,
     }
 }

@@ -110,6 +110,7 @@ fn a_cluster_is_printed_as_json_too() {
             "store": row[2],
             "answers": answers,
             "waits": false,
+            "drained": row[4] == "yes",
         });
         assert_eq!(nodes, [expected]);
         answers
@@ -124,8 +125,12 @@ fn a_cluster_is_printed_as_json_too() {
         "in_sync": [row[2]],
         "hot": [row[3]],
         "learners": [],
+        "target": [],
     });
     assert_eq!(shards, [expected]);
+    let plan = objects(&print("rebalance", &["--json"]));
+    let expected = json!({"node": "n1", "before": "00-ff", "after": "00-ff", "to_copy": 0});
+    assert_eq!(plan, [expected]);
     cluster.end_node(0, End::Killed);
     assert!(!nodes());
 }
@@ -160,7 +165,7 @@ fn a_cluster_status_tells_which_parts_are_well() {
             .collect()
     };
     let all = parts();
-    assert_eq!(all.len(), 7);
+    assert_eq!(all.len(), 8);
     assert!(not_well(&all).is_empty(), "{all:?}");
     cluster.end_node(0, End::Killed);
     let all = parts();

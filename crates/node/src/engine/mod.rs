@@ -225,9 +225,9 @@ impl Engine {
         self.store.roles()
     }
 
-    /// The shards that are to have tables and have not yet.
+    /// The shards that are to have tables by the records applied so far, and have not yet.
     pub(crate) fn unbuilt(&self) -> ShardSet {
-        self.heat.unbuilt()
+        self.store.hot().difference(&self.heat.built())
     }
 
     /// The shards with a segment that was found damaged.

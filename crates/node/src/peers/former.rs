@@ -1,15 +1,16 @@
 //! Deleting what this node has of shards that it lost, once other nodes have taken its place.
 //!
 //! # Invariants
-//! - FM1: what a store has of a shard that it lost goes only once the shard has long had all its replicas without it. The
-//!   record that says so is sealed. Until then, the store may come back and copy only what differs.
+//! - FM1: what a store has of a shard that it lost goes only once the shard has long had all its replicas without it, and
+//!   all of them live and have found no damage. The record that says so is sealed. Until then, the store may come back and
+//!   copy only what differs.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use simshard_cluster::ClusterLayout;
-use simshard_topology::replication::{Role, ShardRecord};
+use simshard_topology::replication::{Role, ShardRecord, StoreId};
 use simshard_topology::{ShardId, ShardSet};
 use tokio::sync::watch;
 use tokio::task::spawn_blocking;
@@ -57,23 +58,32 @@ pub(super) async fn run(
     }
 }
 
-/// The shards that this node lost, and that have all their replicas without it.
+/// The shards that this node lost, and that have all their replicas without it, each of them well.
 fn replaced(peers: &Peers, engine: &Engine, layout: &ClusterLayout) -> ShardSet {
     let Some(records) = layout.records() else {
         return ShardSet::EMPTY;
+    };
+    let others = peers.others.lock().clone();
+    let silent = others.silent(Instant::now());
+    let is_well = |shard: ShardId, store: StoreId| {
+        let health = others.by_store.get(&store);
+        !silent.contains(&store) && health.is_some_and(|health| !health.damaged.contains(shard))
     };
     let roles = engine.roles().into_iter();
     let replaced = roles.filter(|(shard, record, role)| {
         let current = records.get(shard);
         let is_current = current.is_some_and(|current| current.epoch == record.epoch);
         let is_sealed = || record.is_sealed(|store| peers.reported_epoch(*shard, store));
-        *role == Role::None && is_current && is_complete(record) && is_sealed()
+        let is_complete = is_complete(record, |store| is_well(*shard, store));
+        *role == Role::None && is_current && is_complete && is_sealed()
     });
     replaced.map(|(shard, ..)| shard).collect()
 }
 
-fn is_complete(record: &ShardRecord) -> bool {
-    !record.is_short() && record.learners.is_empty()
+fn is_complete(record: &ShardRecord, is_well: impl Fn(StoreId) -> bool) -> bool {
+    let mut in_sync = record.in_sync.iter();
+    let are_well = in_sync.all(|entry| is_well(entry.store));
+    are_well && !record.is_short() && record.learners.is_empty()
 }
 
 /// The shards that have had all their replicas without this node.
@@ -103,7 +113,7 @@ impl Former {
 
 #[cfg(test)]
 mod tests {
-    use simshard_topology::replication::{Epoch, Learner, StoreId};
+    use simshard_topology::replication::{Epoch, Learner};
 
     use super::*;
 
@@ -136,13 +146,17 @@ mod tests {
     fn a_shard_that_lacks_a_replica_keeps_what_others_have_of_it() {
         let stores = [1, 2].map(|byte| StoreId([byte; 16]));
         let mut record = ShardRecord::first(0, &stores, 7);
-        assert!(is_complete(&record));
+        let is_complete = |record: &ShardRecord, ill: &[StoreId]| {
+            is_complete(record, |store| !ill.contains(&store))
+        };
+        assert!(is_complete(&record, &[]));
+        assert!(!is_complete(&record, &stores[1..]));
         record.in_sync.pop();
-        assert!(!is_complete(&record));
+        assert!(!is_complete(&record, &[]));
         record.learners.push(Learner {
             store: stores[1],
             added: Epoch::FIRST,
         });
-        assert!(!is_complete(&record));
+        assert!(!is_complete(&record, &[]));
     }
 }

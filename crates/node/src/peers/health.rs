@@ -8,7 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use simshard_topology::replication::{Epoch, StoreId};
+use simshard_topology::replication::{Epoch, ShardRecords, StoreId};
 use simshard_topology::{ShardId, ShardSet};
 use tokio::time::Instant;
 
@@ -230,12 +230,16 @@ impl Others {
             .max()
     }
 
-    /// The shards whose tables each store has yet to make.
-    pub(super) fn unbuilt(&self) -> BTreeMap<StoreId, ShardSet> {
-        let by_store = self.by_store.iter();
-        by_store
-            .map(|(store, health)| (*store, health.unbuilt))
-            .collect()
+    /// The shards whose tables each store has yet to make. One that has not told of a record may have to make some by it.
+    pub(super) fn unbuilt(&self, records: &ShardRecords) -> BTreeMap<StoreId, ShardSet> {
+        let of_store = |(store, health): (&StoreId, &Health)| {
+            let untold = records.iter().filter(|(shard, record)| {
+                record.in_sync(*store).is_some() && health.report(**shard) < record.epoch
+            });
+            let untold: ShardSet = untold.map(|(shard, _)| *shard).collect();
+            (*store, health.unbuilt.union(&untold))
+        };
+        self.by_store.iter().map(of_store).collect()
     }
 
     /// The stores that have not said that they have room for more.
@@ -286,6 +290,10 @@ impl Others {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
+    use simshard_topology::replication::ShardRecord;
+
     use super::*;
 
     const A: StoreId = StoreId([1; 16]);
@@ -309,6 +317,21 @@ mod tests {
         }
         let delays = scene.others.log_delays(scene.now);
         assert_eq!(delays, BTreeMap::from([(B, delay)]));
+    }
+
+    /// By the record before it may have been cold, with no tables to make.
+    #[test]
+    fn a_store_that_has_not_told_of_a_record_may_have_tables_to_make() {
+        let shard = ShardId(7);
+        let mut record = ShardRecord::first(0, &[A, B], 7);
+        record.epoch.number += 1;
+        let records = ShardRecords::from([(shard, Arc::new(record.clone()))]);
+        let mut scene = Scene::new();
+        let unbuilt = |scene: &Scene| scene.others.unbuilt(&records)[&A].contains(shard);
+        assert!(unbuilt(&scene));
+        let health = scene.others.by_store.get_mut(&A).unwrap();
+        health.reports.insert(shard, record.epoch);
+        assert!(!unbuilt(&scene));
     }
 
     /// Signs of life, of stores to which others are silent.

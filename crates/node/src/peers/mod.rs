@@ -34,7 +34,7 @@ mod step_log;
 mod steps;
 
 pub(crate) use news::{columns_of, records_of};
-pub use pings::{ask_for_epochs, heard_of};
+pub use pings::{StoreNews, ask_store, heard_of};
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -42,7 +42,8 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use simshard_cluster::{
-    ClusterLayout, KeyValueStore, MetadataError, Node, Targets, follow_targets,
+    ClusterLayout, KeyValueStore, MetadataError, Node, SettingsOfNodes, Targets,
+    follow_node_settings, follow_targets,
 };
 use simshard_storage::Room;
 use simshard_topology::replication::{Epoch, ShardRecord, ShardRecords, StoreId};
@@ -92,6 +93,8 @@ pub(crate) struct Peers {
     coming_at: Mutex<Option<String>>,
     /// Which nodes are to hold which shards, where an operator has chosen some.
     targets: watch::Sender<Arc<Targets>>,
+    /// What an operator has set for nodes.
+    settings: watch::Sender<Arc<SettingsOfNodes>>,
     /// How much room this store has.
     room: watch::Sender<Room>,
     /// Whether this node reaches those that would come.
@@ -112,6 +115,7 @@ impl Peers {
             agreed: watch::Sender::default(),
             coming_at: Mutex::default(),
             targets: watch::Sender::default(),
+            settings: watch::Sender::default(),
             room: watch::Sender::new(Room::Ample),
             reach: Reach::default(),
             told: watch::Sender::default(),
@@ -250,6 +254,7 @@ impl Peers {
     ) {
         tokio::join!(
             follow_targets(Arc::clone(keys), &self.targets, left_out),
+            follow_node_settings(Arc::clone(keys), &self.settings, left_out),
             own_room::run(self, engine),
             pings::run(self, engine, followed.clone()),
             learning::run(self, engine, followed.clone()),
@@ -262,7 +267,7 @@ impl Peers {
 }
 
 fn left_out(error: &MetadataError) {
-    warn!(%error, "where an operator wants a shard is not understood");
+    warn!(%error, "what an operator has set is not understood, and counts as not set");
 }
 
 /// The stores that share shards with one, and their nodes. It held or holds `known`, or is to hold it, and may come to

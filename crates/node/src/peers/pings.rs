@@ -164,20 +164,30 @@ pub(super) async fn answers(address: &str, store: StoreId) -> bool {
     }
 }
 
-/// Asks a node that has registered itself at `address` for the epochs of the shards that its store has on disk. `None`
-/// if it does not answer within `patience`, or another store does.
-pub async fn ask_for_epochs(
-    address: &str,
-    store: StoreId,
-    patience: Duration,
-) -> Option<Vec<(ShardId, Epoch)>> {
+/// What a node says of its store.
+#[derive(Clone, Debug)]
+pub struct StoreNews {
+    /// The epochs of the shards that it has on disk.
+    pub epochs: Vec<(ShardId, Epoch)>,
+    /// Whether it has room for copies of shards that it never held.
+    pub has_room_for_copies: bool,
+}
+
+/// Asks a node that has registered itself at `address` about its store. `None` if it does not answer within `patience`,
+/// or another store does.
+pub async fn ask_store(address: &str, store: StoreId, patience: Duration) -> Option<StoreNews> {
     let mut client = ShardServiceClient::new(Link::to(address)?.channel);
     let request = pb::PingRequest {
         ..pb::PingRequest::default()
     };
     let answer = timeout(patience, client.ping(request)).await.ok()?.ok()?;
-    let sign = sign_of(&answer.into_inner(), store).ok()?;
-    Some(sign.reports.unwrap_or_default())
+    let answer = answer.into_inner();
+    let sign = sign_of(&answer, store).ok()?;
+    Some(StoreNews {
+        epochs: sign.reports.unwrap_or_default(),
+        // One of an earlier version does not say: it stays away by itself.
+        has_room_for_copies: answer.has_room_for_copies != Some(false),
+    })
 }
 
 /// The last record of its log that a store said to be on disk, as far as the other stores know that share shards with

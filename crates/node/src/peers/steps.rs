@@ -138,9 +138,12 @@ impl Seen {
             damaged: damaged.chain([(peers.own, own_damage)]).collect(),
             copied: peers.agreed.borrow().clone(),
             unbuilt: engine.unbuilt(),
-            unbuilt_by_others: others.unbuilt(),
+            unbuilt_by_others: records
+                .map(|records| others.unbuilt(records))
+                .unwrap_or_default(),
             long_short: long.map(|(shard, _)| *shard).collect(),
             targets: self.aims.look(&peers.targets.borrow(), layout),
+            is_drained: is_drained(peers, layout),
         }
     }
 
@@ -171,6 +174,14 @@ impl Seen {
             self.own_room.note_leaving();
         }
     }
+}
+
+/// Whether an operator lets this node take no shards.
+fn is_drained(peers: &Peers, layout: &ClusterLayout) -> bool {
+    let settings = peers.settings.borrow();
+    let own = layout.node_of(peers.own);
+    let own = own.and_then(|node| settings.get(&node.id));
+    own.is_some_and(|settings| settings.is_drained)
 }
 
 /// Since when shards have been short of replicas.

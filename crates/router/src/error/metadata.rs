@@ -30,6 +30,7 @@ impl From<MetadataError> for RouterError {
             | MetadataError::NoneBegins { .. }
             | MetadataError::PartnersAbsent { .. }
             | MetadataError::BadTarget { .. }
+            | MetadataError::StillHolds { .. }
             | MetadataError::NotRegistered { .. }
             | MetadataError::Raced
             | MetadataError::OtherCorpora

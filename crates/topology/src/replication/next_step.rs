@@ -16,8 +16,10 @@
 //! - PE13: a store whose disk is slow leaves a shard if most others in sync are much faster. They must have answered lately,
 //!   and be enough. It leaves only if no store has left the shard lately, and then stays away for a while.
 //! - PE10: where each hot store is dead or damaged and none may leave, a live store in sync gets hot.
-//! - PE16: a store that is a target of a shard comes beside those that hold it, one at a time. If more hold it than are
-//!   wished for, one that is no target leaves. One that answers searches stays, and as many as are wished for live.
+//! - PE16: a store that is a target of a shard comes beside those that hold it, one at a time, as long as one of them is no
+//!   target. If more hold it than are wished for, the last ones leave, those that are no target first. One that answers
+//!   searches stays, and as many as are wished for live and are whole. A learner that nothing needs any more leaves too.
+//!   One whose node is drained comes to no other shard.
 //! - PE15: a store that lacks room leaves a shard as one with a slow disk does, if most others in sync have room. It stays
 //!   away until it has ample room. It comes earlier where a dead store cannot leave without it.
 
@@ -30,6 +32,7 @@ use super::replica::Role;
 use super::step::Step;
 use crate::{ShardId, ShardSet};
 
+mod placing;
 #[cfg(test)]
 mod tests;
 
@@ -93,6 +96,8 @@ pub struct View {
     pub long_short: ShardSet,
     /// The stores that are to hold a shard, where an operator has chosen some.
     pub targets: Arc<BTreeMap<ShardId, BTreeSet<StoreId>>>,
+    /// Whether an operator lets the own store come to no shard that it is no target of.
+    pub is_drained: bool,
 }
 
 impl View {
@@ -119,6 +124,7 @@ impl View {
             unbuilt_by_others: BTreeMap::new(),
             long_short: ShardSet::EMPTY,
             targets: Arc::default(),
+            is_drained: false,
         }
     }
 
@@ -167,7 +173,7 @@ impl View {
         shard: ShardId,
         record: &ShardRecord,
         added: Epoch,
-    ) -> [(bool, Cause); 5] {
+    ) -> [(bool, Cause); 6] {
         // Until the shard begins anew, the damage may be in its old files.
         let anew = [Role::Copying { added }, Role::Copied { added }];
         let role = self.roles.get(&shard);
@@ -186,6 +192,7 @@ impl View {
             (self.is_slow(record), Cause::SlowDisk),
             (is_damaged, Cause::Damage),
             (is_stuck, Cause::NoSource),
+            (self.is_unneeded(shard, record), Cause::Surplus),
         ]
     }
 
@@ -207,14 +214,6 @@ impl View {
             (is_damaged && has_whole, Cause::Damage),
             (self.is_replaced(shard, record), Cause::Surplus),
         ]
-    }
-
-    /// Whether the shard has more replicas than are wished for, the own store is one that leaves for that, and another
-    /// one answers searches.
-    fn is_replaced(&self, shard: ShardId, record: &ShardRecord) -> bool {
-        is_surplus(record, self.targets.get(&shard), self.own)
-            && !self.is_last_hot(shard, record)
-            && self.live_in_sync(record) > usize::from(record.want)
     }
 
     /// Whether the disk of the own store is slow beside those of most others in sync.
@@ -301,7 +300,7 @@ impl View {
 
     /// Whether a store answers searches of a shard, if it is hot. One that is to leave soon does not count.
     pub fn searched(&self, shard: ShardId, record: &ShardRecord, store: StoreId) -> Searched {
-        let leaves = is_surplus(record, self.targets.get(&shard), store);
+        let leaves = self.is_surplus(shard, record, store);
         if leaves || self.dead.contains(&store) || self.is_damaged(store, shard) {
             return Searched::Lost;
         }
@@ -332,17 +331,13 @@ impl View {
 
     /// Whether the own store would come to a shard if stores in sync reached it.
     pub fn is_wanted(&self, shard: ShardId, record: &ShardRecord) -> bool {
+        let may_fill_in = self.is_target(shard) || !self.is_drained;
         let is_former = self.roles.get(&shard) == Some(&Role::None);
-        let is_target = self
-            .targets
-            .get(&shard)
-            .is_some_and(|target| target.contains(&self.own));
-        let is_new = (is_target || self.long_short.contains(shard)) && self.has_room_for_copies;
+        let is_asked_for = self.is_target(shard) || self.long_short.contains(shard);
+        let is_new = is_asked_for && self.has_room_for_copies;
         let is_short = record.is_short_without(&self.dead);
-        // It comes beside those that it replaces, one at a time.
-        let comes_beside = is_target && record.in_sync.len() <= usize::from(record.want);
-        let is_meant = comes_beside || is_short;
-        let may_come = is_former || is_new;
+        let is_meant = self.comes_beside(shard, record) || is_short;
+        let may_come = may_fill_in && (is_former || is_new);
         let stays_away = self.rests || self.is_fuller(record);
         let can_write = self.has_room && !self.disk_hangs;
         let can_come = can_write && (!stays_away || self.is_urgent(record));
@@ -361,23 +356,22 @@ impl View {
         in_sync.any(|store| self.live.contains(&store) && self.reaching.contains(&store))
     }
 
-    /// How many stores in sync have answered lately. This one does if its disk has.
+    /// How many stores in sync have answered lately.
     fn live_in_sync(&self, record: &ShardRecord) -> usize {
         let in_sync = record.in_sync.iter().map(|entry| entry.store);
-        let own_lives = !self.disk_is_late;
-        in_sync
-            .filter(|store| *store == self.own && own_lives || self.live.contains(store))
-            .count()
+        in_sync.filter(|store| self.lives(*store)).count()
     }
-}
 
-/// Whether a store in sync leaves, as the shard has more replicas than are wished for: those that are no target do, or the
-/// last ones.
-fn is_surplus(record: &ShardRecord, target: Option<&BTreeSet<StoreId>>, store: StoreId) -> bool {
-    let want = usize::from(record.want);
-    let mut in_sync = record.in_sync.iter();
-    let place = in_sync.position(|entry| entry.store == store);
-    let is_last = |place| place >= want;
-    let is_spare = |place| target.map_or(is_last(place), |target| !target.contains(&store));
-    record.in_sync.len() > want && place.is_some_and(is_spare)
+    /// How many of them have found no damage to a shard.
+    fn live_and_whole(&self, shard: ShardId, record: &ShardRecord) -> usize {
+        let in_sync = record.in_sync.iter().map(|entry| entry.store);
+        let is_fine = |store: &StoreId| self.lives(*store) && !self.is_damaged(*store, shard);
+        in_sync.filter(is_fine).count()
+    }
+
+    /// Whether a store has answered lately. This one has if its disk has.
+    fn lives(&self, store: StoreId) -> bool {
+        let own_lives = !self.disk_is_late;
+        store == self.own && own_lives || self.live.contains(&store)
+    }
 }

@@ -95,7 +95,9 @@ impl World {
             let nodes = record.in_sync.iter().map(|entry| node_of(entry.store));
             let nodes: BTreeSet<usize> = nodes.collect();
             let target = self.metadata.targets.get(shard);
-            let is_placed = target.is_none_or(|target| nodes == *target);
+            // Of more targets than replicas, some hold the shard. Of fewer, all do, and others beside them.
+            let is_placed =
+                target.is_none_or(|target| nodes.is_subset(target) || nodes.is_superset(target));
             let hot = record.in_sync.iter().filter(|entry| entry.hot).count();
             let is_whole = record.in_sync.len() == usize::from(record.want);
             is_placed && is_whole && hot == usize::from(record.hot) && record.learners.is_empty()

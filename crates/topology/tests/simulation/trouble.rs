@@ -175,7 +175,9 @@ impl World {
             1 => {
                 let mut nodes: Vec<usize> = (0..self.nodes.len()).collect();
                 self.rng.shuffle(&mut nodes);
-                nodes.truncate(want);
+                // The number that was wished for may have been another one when the target was set.
+                let was = self.rng.usize(1..=self.scene.replicas);
+                nodes.truncate(if self.rng.bool() { want } else { was });
                 let target = nodes.into_iter().collect();
                 self.metadata.targets.insert(shard, target);
             }
@@ -193,7 +195,6 @@ impl World {
         let Ok(next) = wished.after(Step::Keep, nonce, reported, |_| false) else {
             return;
         };
-        self.metadata.targets.remove(&shard);
         self.metadata.steps += 1;
         self.oracle.record_changed(shard, &before, &next);
         self.metadata.records.insert(shard, Arc::new(next));

@@ -4,13 +4,17 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use simshard_cluster::{KeyValueStore, RegisteredStore, registered_stores};
-use simshard_node::ask_for_epochs;
+use simshard_cluster::{
+    KeyValueStore, MetadataError, RegisteredStore, SettingsOfNodes, node_settings,
+    registered_stores,
+};
+use simshard_node::ask_store;
 use simshard_topology::replication::{Epoch, StoreId};
 use simshard_topology::{NodeId, ShardId};
 use tokio::time::{Instant, sleep};
 
 use crate::exit::UsageError;
+use crate::say::warn;
 
 /// A node that does not answer in this time is asked again.
 pub(super) const ANSWER_TIMEOUT: Duration = Duration::from_secs(1);
@@ -22,6 +26,9 @@ const ATTEMPTS: u32 = 3;
 pub(super) struct Cluster {
     pub(super) stores: BTreeMap<StoreId, RegisteredStore>,
     pub(super) reports: BTreeMap<StoreId, Reports>,
+    /// Those that have no room for copies of shards that they never held.
+    without_room: BTreeSet<StoreId>,
+    settings: SettingsOfNodes,
 }
 
 /// The epochs of the shards that a store has on disk.
@@ -32,13 +39,31 @@ impl Cluster {
     pub(super) async fn ask(keys: &dyn KeyValueStore) -> anyhow::Result<Self> {
         let stores = registered_stores(keys).await?.into_iter();
         let stores: BTreeMap<_, _> = stores.map(|store| (store.id, store)).collect();
-        let reports = join_all(stores.values().map(reports_of)).await;
-        let reports = stores.keys().zip(reports);
-        let reports = reports.filter_map(|(&store, reports)| Some((store, reports?)));
+        let answers = join_all(stores.values().map(answer_of)).await;
+        let answers = stores.keys().zip(answers);
+        let answers = answers.filter_map(|(&store, answer)| Some((store, answer?)));
+        let answers: BTreeMap<StoreId, Answer> = answers.collect();
+        let without_room = answers.iter().filter(|(_, answer)| !answer.has_room);
         Ok(Self {
-            reports: reports.collect(),
+            without_room: without_room.map(|(store, _)| *store).collect(),
+            reports: answers
+                .into_iter()
+                .map(|(store, answer)| (store, answer.reports))
+                .collect(),
+            settings: settings(keys).await?,
             stores,
         })
+    }
+
+    /// Whether a node is to take no shards.
+    pub(super) fn is_drained(&self, node: &NodeId) -> bool {
+        let settings = self.settings.get(node);
+        settings.is_some_and(|settings| settings.is_drained)
+    }
+
+    /// Whether a store that answered has room for copies of shards that it never held.
+    pub(super) fn has_room(&self, store: StoreId) -> bool {
+        !self.without_room.contains(&store)
     }
 
     /// Whether a store answered.
@@ -76,12 +101,31 @@ impl Cluster {
     }
 }
 
+/// What is set for nodes. Warns of settings that are not understood.
+pub(super) async fn settings(keys: &dyn KeyValueStore) -> anyhow::Result<SettingsOfNodes> {
+    Ok(node_settings(keys, warn_of_bad).await?)
+}
+
+/// What is not understood counts as not set.
+pub(super) fn warn_of_bad(error: &MetadataError) {
+    warn(format!("warning: {error}"));
+}
+
+/// What a store answers.
+struct Answer {
+    reports: Reports,
+    has_room: bool,
+}
+
 /// Asks a store, several times if it does not answer.
-async fn reports_of(store: &RegisteredStore) -> Option<Reports> {
+async fn answer_of(store: &RegisteredStore) -> Option<Answer> {
     for _ in 0..ATTEMPTS {
         let asked = Instant::now();
-        if let Some(reports) = ask(store).await {
-            return Some(reports);
+        if let Some(news) = ask_store(&store.address, store.id, ANSWER_TIMEOUT).await {
+            return Some(Answer {
+                reports: news.epochs.into_iter().collect(),
+                has_room: news.has_room_for_copies,
+            });
         }
         // A connection that is refused fails at once.
         sleep(ANSWER_TIMEOUT.saturating_sub(asked.elapsed())).await;
@@ -90,6 +134,6 @@ async fn reports_of(store: &RegisteredStore) -> Option<Reports> {
 }
 
 pub(super) async fn ask(store: &RegisteredStore) -> Option<Reports> {
-    let epochs = ask_for_epochs(&store.address, store.id, ANSWER_TIMEOUT).await?;
-    Some(epochs.into_iter().collect())
+    let news = ask_store(&store.address, store.id, ANSWER_TIMEOUT).await?;
+    Some(news.epochs.into_iter().collect())
 }

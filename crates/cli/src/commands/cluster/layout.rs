@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 use anyhow::bail;
 use simshard_cluster::{KeyValueStore, Targets, shard_records, targets};
 use simshard_topology::replication::ShardRecords;
-use simshard_topology::{NodeId, ShardId, ShardMap, plan};
+use simshard_topology::{NodeId, ShardId, ShardMap, ShardSet, plan};
 
-use super::asked::Cluster;
+use super::asked::{Cluster, warn_of_bad};
 use crate::exit::UsageError;
 
 /// Where all shards are, or are on their way to.
@@ -21,7 +21,7 @@ impl Layout {
     pub(super) async fn read(keys: &dyn KeyValueStore) -> anyhow::Result<Self> {
         let cluster = Cluster::ask(keys).await?;
         let records = shard_records(keys).await?;
-        let map = placed(&cluster, &records, &targets(keys).await?)?;
+        let map = placed(&cluster, &records, &targets(keys, warn_of_bad).await?)?;
         Ok(Self {
             cluster,
             records,
@@ -29,30 +29,106 @@ impl Layout {
         })
     }
 
-    /// All nodes that run but some. One that does not run is left out if it holds nothing; else it must come back first.
-    pub(super) fn nodes(&self, without: &[NodeId]) -> anyhow::Result<Vec<NodeId>> {
-        for node in without {
-            self.cluster.of_node(node)?;
-        }
+    /// All nodes that run but one, and but those that are drained. One that does not run is left out if it holds nothing;
+    /// else it must come back first, or be drained.
+    pub(super) fn nodes(&self, without: Option<&NodeId>) -> anyhow::Result<Vec<NodeId>> {
+        without.map(|node| self.cluster.of_node(node)).transpose()?;
         let stores = self.cluster.stores.values();
         let stores = stores.filter(|store| {
-            self.cluster.answers(store.id) || !self.map.shards_of(&store.node).is_empty()
+            let holds = !self.map.shards_of(&store.node).is_empty();
+            let is_there = self.cluster.answers(store.id) || holds;
+            is_there && !self.cluster.is_drained(&store.node)
         });
         let nodes = stores.map(|store| store.node.clone());
-        let nodes: BTreeSet<NodeId> = nodes.filter(|node| !without.contains(node)).collect();
+        let nodes: BTreeSet<NodeId> = nodes.filter(|node| Some(node) != without).collect();
         check_answer(&self.cluster, &nodes)?;
         Ok(nodes.into_iter().collect())
     }
 
-    /// An even share for each of these nodes, by few moves.
-    pub(super) fn planned(
-        &self,
-        nodes: &[NodeId],
-        replicas: usize,
-    ) -> Result<ShardMap, UsageError> {
+    /// An even share for each of these nodes, by few moves. Refuses it if one that gets shards has no room for copies.
+    pub(super) fn planned(&self, nodes: &[NodeId], replicas: usize) -> anyhow::Result<ShardMap> {
+        let left = nodes.len();
+        if left < replicas {
+            let problem = format!(
+                "{replicas} replicas need as many nodes, and {left} would be left that may take shards: start or undrain \
+                 others, or wish for fewer replicas by `simshard cluster set-replication`"
+            );
+            return Err(UsageError(problem).into());
+        }
         let after = plan(Some(&self.map), nodes, replicas);
-        after.map_err(|error| UsageError(error.to_string()))
+        let after = after.map_err(|error| UsageError(error.to_string()))?;
+        check_room(&self.cluster, &self.map, &after)?;
+        Ok(after)
     }
+
+    /// The map in which one node has all that another one has now.
+    pub(super) fn replaced(&self, node: &NodeId, by: &NodeId) -> anyhow::Result<ShardMap> {
+        let both = self
+            .map
+            .shards_of(node)
+            .intersection(&self.map.shards_of(by));
+        if !both.is_empty() {
+            let problem = format!(
+                "{by} holds shards {both} beside {node} already: `simshard cluster drain {node}` finds other nodes"
+            );
+            return Err(UsageError(problem).into());
+        }
+        check_answer(&self.cluster, &BTreeSet::from([by.clone()]))?;
+        let entries = ShardId::all().map(|shard| {
+            let nodes = self.map.replicas(shard).iter();
+            let nodes = nodes.map(|holder| if holder == node { by } else { holder });
+            nodes.cloned().collect()
+        });
+        let entries: Vec<Vec<NodeId>> = entries.collect();
+        let after = ShardMap::new(self.map.version() + 1, &entries)?;
+        check_room(&self.cluster, &self.map, &after)?;
+        Ok(after)
+    }
+
+    /// The map in which some shards are held by these nodes. Refuses nodes that would not come.
+    pub(super) fn moved(
+        &self,
+        shards: ShardSet,
+        nodes: &BTreeSet<NodeId>,
+    ) -> anyhow::Result<ShardMap> {
+        check_answer(&self.cluster, nodes)?;
+        let entries = ShardId::all().map(|shard| {
+            let is_moved = shards.contains(shard);
+            let nodes = is_moved.then(|| nodes.clone());
+            let nodes = nodes.unwrap_or_else(|| nodes_of(&self.map, shard));
+            nodes.into_iter().collect()
+        });
+        let entries: Vec<Vec<NodeId>> = entries.collect();
+        let after = ShardMap::new(self.map.version() + 1, &entries)?;
+        check_room(&self.cluster, &self.map, &after)?;
+        Ok(after)
+    }
+
+    /// The targets that make the map this one.
+    pub(super) fn targets(&self, after: &ShardMap) -> Targets {
+        let moved = ShardId::all();
+        let moved = moved.filter(|shard| nodes_of(after, *shard) != nodes_of(&self.map, *shard));
+        moved.map(|shard| (shard, nodes_of(after, shard))).collect()
+    }
+
+    pub(super) const fn cluster(&self) -> &Cluster {
+        &self.cluster
+    }
+}
+
+/// Refuses a map by which a node gets shards without room for copies: it would not come.
+fn check_room(cluster: &Cluster, before: &ShardMap, after: &ShardMap) -> anyhow::Result<()> {
+    for node in after.nodes() {
+        let gains = after.shards_of(node).difference(&before.shards_of(node));
+        let is_refused = !gains.is_empty() && !cluster.has_room(cluster.of_node(node)?.id);
+        if is_refused {
+            bail!(
+                "{node} has too little room on its disk for copies of shards {gains}: it would not take them; make \
+                 room there, or drain it"
+            );
+        }
+    }
+    Ok(())
 }
 
 /// The nodes that hold a shard by a map.
@@ -61,12 +137,12 @@ pub(super) fn nodes_of(map: &ShardMap, shard: ShardId) -> BTreeSet<NodeId> {
 }
 
 /// Refuses nodes that would not come.
-pub(super) fn check_answer(cluster: &Cluster, nodes: &BTreeSet<NodeId>) -> anyhow::Result<()> {
+fn check_answer(cluster: &Cluster, nodes: &BTreeSet<NodeId>) -> anyhow::Result<()> {
     for node in nodes {
         let store = cluster.of_node(node)?;
         if !cluster.answers(store.id) {
             bail!(
-                "{node} does not answer at {}: start it, and run this command again",
+                "{node} does not answer at {}: start it, or drain it, and run this command again",
                 store.address
             );
         }

@@ -1,19 +1,19 @@
 //! `simshard cluster move` and `rebalance`: which nodes are to hold which shards. The nodes do the rest.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use clap::Args;
 use simshard_cluster::{KeyValueStore, Targets, set_targets};
 use simshard_topology::replication::ShardRecords;
-use simshard_topology::{NodeId, ShardId, ShardMap, ShardSet, moves};
+use simshard_topology::{NodeId, ShardSet};
 
-use super::asked::Cluster;
-use super::layout::{Layout, check_answer, nodes_of};
+use super::layout::{Layout, nodes_of};
 use super::placing::{Placing, Wait};
-use super::{MetadataArgs, node_name};
+use super::{MetadataArgs, node_name, shares};
+use crate::args::JsonArgs;
 use crate::completion;
 use crate::exit::UsageError;
-use crate::say::{self, note};
+use crate::say::note;
 
 /// Arguments of `cluster move`.
 #[derive(Args, Debug)]
@@ -38,12 +38,12 @@ pub struct MoveArgs {
 /// Arguments of `cluster rebalance`.
 #[derive(Args, Debug)]
 pub struct RebalanceArgs {
-    /// Nodes that are to hold nothing in the end, so that they can be stopped for good
-    #[arg(long, value_name = "NAME,…", value_delimiter = ',', value_parser = node_name, add = completion::nodes())]
-    pub without: Vec<NodeId>,
     /// Move the shards as planned; without it, the plan is only printed
     #[arg(long)]
     pub yes: bool,
+    /// How the plan is printed.
+    #[command(flatten)]
+    pub output: JsonArgs,
     /// Whether to wait.
     #[command(flatten)]
     pub wait: Wait,
@@ -61,13 +61,19 @@ pub(super) async fn run(args: &MoveArgs) -> anyhow::Result<()> {
         return Ok(());
     }
     let nodes: BTreeSet<NodeId> = args.to.iter().cloned().collect();
-    let cluster = Cluster::ask(&*keys).await?;
-    check_answer(&cluster, &nodes)?;
-    let wanted = args.shards.iter().map(|shard| (shard, nodes.clone()));
+    let after = Layout::read(&*keys).await?.moved(args.shards, &nodes)?;
+    // Those that are there already stay.
+    let wanted = args.shards.iter();
+    let wanted = wanted.map(|shard| (shard, nodes_of(&after, shard)));
     apply(&*keys, wanted.collect(), &args.wait).await
 }
 
-async fn apply(keys: &dyn KeyValueStore, wanted: Targets, wait: &Wait) -> anyhow::Result<()> {
+/// Sets targets, and waits until they are reached.
+pub(super) async fn apply(
+    keys: &dyn KeyValueStore,
+    wanted: Targets,
+    wait: &Wait,
+) -> anyhow::Result<()> {
     set_targets(keys, &wanted, ShardSet::EMPTY).await?;
     Placing::At(wanted).wait(keys, wait).await
 }
@@ -76,14 +82,10 @@ async fn apply(keys: &dyn KeyValueStore, wanted: Targets, wait: &Wait) -> anyhow
 pub(super) async fn rebalance(args: &RebalanceArgs) -> anyhow::Result<()> {
     let keys = args.metadata.keys()?;
     let layout = Layout::read(&*keys).await?;
-    let nodes = layout.nodes(&args.without)?;
+    let nodes = layout.nodes(None)?;
     let after = layout.planned(&nodes, replicas(&layout.records)?)?;
-    let before = &layout.map;
-    show(before, &after)?;
-    let moved = ShardId::all().filter(|shard| nodes_of(&after, *shard) != nodes_of(before, *shard));
-    let wanted: Targets = moved
-        .map(|shard| (shard, nodes_of(&after, shard)))
-        .collect();
+    shares::print(&layout.map, &after, args.output)?;
+    let wanted = layout.targets(&after);
     if wanted.is_empty() {
         note("nothing to move");
         return Ok(());
@@ -96,7 +98,7 @@ pub(super) async fn rebalance(args: &RebalanceArgs) -> anyhow::Result<()> {
 }
 
 /// How many replicas each shard is to have.
-fn replicas(records: &ShardRecords) -> Result<usize, UsageError> {
+pub(super) fn replicas(records: &ShardRecords) -> Result<usize, UsageError> {
     let wants: BTreeSet<u8> = records.values().map(|record| record.want).collect();
     match Vec::from_iter(wants)[..] {
         [want] => Ok(want.into()),
@@ -106,21 +108,4 @@ fn replicas(records: &ShardRecords) -> Result<usize, UsageError> {
                 .to_owned(),
         )),
     }
-}
-
-/// Prints how many shards each node holds, before and after.
-fn show(before: &ShardMap, after: &ShardMap) -> anyhow::Result<()> {
-    let mut gains: BTreeMap<&NodeId, usize> = BTreeMap::new();
-    let moves = moves(Some(before), after);
-    for one in &moves {
-        *gains.entry(&one.to).or_default() += 1;
-    }
-    let nodes: BTreeSet<&NodeId> = before.nodes().iter().chain(after.nodes()).collect();
-    let mut text = "node\tshards before\tshards after\tto copy".to_owned();
-    for node in nodes {
-        let (old, new) = (before.shards_of(node).len(), after.shards_of(node).len());
-        let gain = gains.get(node).copied().unwrap_or(0);
-        text.push_str(&format!("\n{node}\t{old}\t{new}\t{gain}"));
-    }
-    say::print(&text)
 }

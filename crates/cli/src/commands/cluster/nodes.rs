@@ -8,10 +8,11 @@ use serde_json::json;
 use simshard_cluster::{
     KeyValueStore, MetadataError, RegisteredStore, registered_stores, waiting_stores,
 };
-use simshard_node::ask_for_epochs;
+use simshard_node::ask_store;
 use simshard_topology::replication::StoreId;
 
 use super::TableArgs;
+use super::asked::settings;
 use crate::say;
 
 /// A node that lives answers in this time.
@@ -21,6 +22,11 @@ pub(super) async fn run(args: &TableArgs) -> anyhow::Result<()> {
     let keys = args.metadata.keys()?;
     let rows = ask(&*keys).await?;
     let waiting = waiting_stores(&*keys).await?;
+    let settings = settings(&*keys).await?;
+    let is_drained = |node| {
+        let settings = settings.get(node);
+        settings.is_some_and(|settings| settings.is_drained)
+    };
     if args.output.json {
         for (store, answers) in &rows {
             let RegisteredStore {
@@ -32,11 +38,12 @@ pub(super) async fn run(args: &TableArgs) -> anyhow::Result<()> {
                 "store": id.to_string(),
                 "answers": answers,
                 "waits": waits(&waiting, *id, *answers),
+                "drained": is_drained(node),
             }))?;
         }
         return Ok(());
     }
-    let mut text = "node\taddress\tstore\tanswers".to_owned();
+    let mut text = "node\taddress\tstore\tanswers\tdrained".to_owned();
     for (store, answers) in &rows {
         let RegisteredStore {
             id, node, address, ..
@@ -48,7 +55,8 @@ pub(super) async fn run(args: &TableArgs) -> anyhow::Result<()> {
         } else {
             "no"
         };
-        text.push_str(&format!("\n{node}\t{address}\t{id}\t{answers}"));
+        let drained = if is_drained(node) { "yes" } else { "no" };
+        text.push_str(&format!("\n{node}\t{address}\t{id}\t{answers}\t{drained}"));
     }
     say::print(&text)?;
     Ok(())
@@ -71,6 +79,6 @@ pub(super) async fn ask(
 
 /// Whether the store itself answers at its address.
 async fn answers(store: &RegisteredStore) -> bool {
-    let epochs = ask_for_epochs(&store.address, store.id, ANSWER_TIMEOUT);
-    epochs.await.is_some()
+    let news = ask_store(&store.address, store.id, ANSWER_TIMEOUT);
+    news.await.is_some()
 }

@@ -12,6 +12,7 @@ use simshard_topology::replication::{ShardRecord, StoreId};
 use simshard_topology::{NodeId, ShardId, ShardSet};
 use tokio::time::sleep;
 
+use super::asked::warn_of_bad;
 use crate::progress;
 use crate::say::note;
 
@@ -61,7 +62,7 @@ impl Placing {
         let Self::At(wanted) = self else {
             return Ok(());
         };
-        let now = targets(keys).await?;
+        let now = targets(keys, warn_of_bad).await?;
         let others = wanted
             .iter()
             .filter(|(shard, nodes)| now.get(shard) != Some(nodes));

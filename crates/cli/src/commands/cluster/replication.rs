@@ -2,7 +2,7 @@
 
 use anyhow::bail;
 use clap::Args;
-use simshard_cluster::{set_targets, wish};
+use simshard_cluster::{KeyValueStore, set_targets, wish};
 use simshard_topology::replication::{Epoch, ShardRecord};
 use simshard_topology::{ShardId, ShardSet};
 use tokio::time::{Instant, sleep};
@@ -41,31 +41,33 @@ pub(super) async fn run(args: &ReplicationArgs) -> anyhow::Result<()> {
         return Err(UsageError(format!("--hot {hot} is more than --replicas {want}")).into());
     }
     let keys = args.metadata.keys()?;
+    // All that may be refused is known before anything is changed.
+    let layout = Layout::read(&*keys).await?;
+    let after = layout.planned(&layout.nodes(None)?, want.into())?;
+    wish_for(&*keys, want, hot).await?;
+    note(format!(
+        "shards are to have {want} replicas, {hot} of them hot"
+    ));
+    // Nodes that never held a shard come to a target at once.
+    let targets = ShardId::all().map(|shard| (shard, nodes_of(&after, shard)));
+    set_targets(&*keys, &targets.collect(), ShardSet::EMPTY).await?;
+    Placing::Replicas.wait(&*keys, &args.wait).await
+}
+
+/// Writes down how many replicas shards are to have, and how many of them hot.
+async fn wish_for(keys: &dyn KeyValueStore, want: u8, hot: u8) -> anyhow::Result<()> {
     let started = Instant::now();
     loop {
-        let cluster = Cluster::ask(&*keys).await?;
-        let answering = cluster.reports.len();
-        if answering < usize::from(want) {
-            bail!("{want} replicas need as many nodes, and {answering} answer: start more");
-        }
+        let cluster = Cluster::ask(keys).await?;
         let is_meant = |_, record: &ShardRecord| (record.want, record.hot) != (want, hot);
         let report = |shard, store| cluster.report(shard, store).unwrap_or(Epoch::NONE);
-        let wished = wish(&*keys, (want, hot), is_meant, report).await?;
+        let wished = wish(keys, (want, hot), is_meant, report).await?;
         let Some((shard, error)) = wished.refused.first() else {
-            break;
+            return Ok(());
         };
         if started.elapsed() > PATIENCE {
             bail!("shard {shard} cannot change now: {error}; run this command again");
         }
         sleep(ANSWER_TIMEOUT / 5).await;
     }
-    note(format!(
-        "shards are to have {want} replicas, {hot} of them hot"
-    ));
-    // Nodes that never held a shard come to a target at once.
-    let layout = Layout::read(&*keys).await?;
-    let after = layout.planned(&layout.nodes(&[])?, want.into())?;
-    let targets = ShardId::all().map(|shard| (shard, nodes_of(&after, shard)));
-    set_targets(&*keys, &targets.collect(), ShardSet::EMPTY).await?;
-    Placing::Replicas.wait(&*keys, &args.wait).await
 }

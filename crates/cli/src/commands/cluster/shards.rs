@@ -1,13 +1,14 @@
 //! `simshard cluster shards`: which nodes hold which shards.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
-use simshard_cluster::{registered_stores, shard_records};
+use simshard_cluster::{registered_stores, shard_records, targets};
 use simshard_topology::replication::{ShardRecord, StoreId};
-use simshard_topology::{ShardId, ShardSet};
+use simshard_topology::{NodeId, ShardId, ShardSet};
 
 use super::TableArgs;
+use super::asked::warn_of_bad;
 use crate::say;
 
 pub(super) async fn run(args: &TableArgs) -> anyhow::Result<()> {
@@ -18,11 +19,15 @@ pub(super) async fn run(args: &TableArgs) -> anyhow::Result<()> {
         .into_iter()
         .map(|store| (store.id, store.node.to_string()));
     let names: BTreeMap<StoreId, String> = names.collect();
+    let targets = targets(&*keys, warn_of_bad).await?;
     let rows: Vec<(ShardId, ReplicaNames)> = records
         .iter()
-        .map(|(shard, record)| (*shard, ReplicaNames::of(record, &names)))
+        .map(|(shard, record)| {
+            let target = targets.get(shard);
+            (*shard, ReplicaNames::of(record, target, &names))
+        })
         .collect();
-    let mut text = "shards\tepoch\tin_sync\thot\tlearners".to_owned();
+    let mut text = "shards\tepoch\tin_sync\thot\tlearners\ttarget".to_owned();
     for alike in rows.chunk_by(|(_, one), (_, next)| one == next) {
         let shards: ShardSet = alike.iter().map(|(shard, _)| *shard).collect();
         let replicas = &alike[0].1;
@@ -45,11 +50,16 @@ struct ReplicaNames {
     in_sync: Vec<String>,
     hot: Vec<String>,
     learners: Vec<String>,
+    target: Vec<String>,
 }
 
 impl ReplicaNames {
     /// Stores by the names of their nodes.
-    fn of(record: &ShardRecord, names: &BTreeMap<StoreId, String>) -> Self {
+    fn of(
+        record: &ShardRecord,
+        target: Option<&BTreeSet<NodeId>>,
+        names: &BTreeMap<StoreId, String>,
+    ) -> Self {
         let name = |store: StoreId| {
             let name = names.get(&store).cloned();
             name.unwrap_or_else(|| store.to_string())
@@ -60,13 +70,18 @@ impl ReplicaNames {
             in_sync: record.in_sync.iter().map(|one| name(one.store)).collect(),
             hot: hot.map(|one| name(one.store)).collect(),
             learners: record.learners.iter().map(|one| name(one.store)).collect(),
+            target: target
+                .into_iter()
+                .flatten()
+                .map(NodeId::to_string)
+                .collect(),
         }
     }
 
     fn columns(&self) -> String {
-        let [in_sync, hot, learners] =
-            [&self.in_sync, &self.hot, &self.learners].map(|names| names.join(","));
-        format!("{}\t{in_sync}\t{hot}\t{learners}", self.epoch)
+        let all = [&self.in_sync, &self.hot, &self.learners, &self.target];
+        let [in_sync, hot, learners, target] = all.map(|names| names.join(","));
+        format!("{}\t{in_sync}\t{hot}\t{learners}\t{target}", self.epoch)
     }
 
     fn json(&self, shards: ShardSet) -> Value {
@@ -76,6 +91,7 @@ impl ReplicaNames {
             "in_sync": self.in_sync,
             "hot": self.hot,
             "learners": self.learners,
+            "target": self.target,
         })
     }
 }

@@ -3,11 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value, json};
-use simshard_cluster::{CorpusState, RegisteredStore, recorded_corpora, shard_records};
+use simshard_cluster::{
+    CorpusState, RegisteredStore, Targets, recorded_corpora, shard_records, targets,
+};
 use simshard_topology::ShardSet;
 use simshard_topology::replication::{ShardRecord, ShardRecords, StoreId};
 
 use super::TableArgs;
+use super::asked::warn_of_bad;
 use super::nodes::ask;
 use crate::say;
 
@@ -26,16 +29,18 @@ pub(super) async fn run(args: &TableArgs) -> anyhow::Result<()> {
     let records = shard_records(&*keys).await?;
     let corpora = recorded_corpora(&*keys).await?;
     let states: Vec<CorpusState> = corpora.records().map(|record| record.state).collect();
+    let targets = targets(&*keys, warn_of_bad).await?;
     let asked = ask(&*keys).await?;
     // The records are there, so the metadata has answered.
     let metadata = finding("metadata", true, "answers".to_owned(), json!({}));
     let findings = [
         metadata,
-        nodes(&asked),
+        nodes(&records, &targets, &asked),
         searches(&records, &asked),
         short("replicas", &records, lacks_replicas),
         short("hot", &records, lacks_hot),
         learners(&records, &asked),
+        moves(&records, &targets, &asked),
         corpora_of(&states),
     ];
     let mut text = "part\twell\tdetails".to_owned();
@@ -78,10 +83,18 @@ impl Finding {
 
 type Asked = [(RegisteredStore, bool)];
 
-fn nodes(asked: &Asked) -> Finding {
-    let silent = asked.iter().filter(|(_, answers)| !answers);
+/// Those that do not answer are of no account if they hold nothing, and are to hold nothing.
+fn nodes(records: &ShardRecords, targets: &Targets, asked: &Asked) -> Finding {
+    let matters = |store: &RegisteredStore| {
+        records.values().any(|record| record.names(store.id))
+            || targets.values().any(|nodes| nodes.contains(&store.node))
+    };
+    let silent = asked
+        .iter()
+        .filter(|(store, answers)| !answers && matters(store));
     let silent: Vec<&str> = silent.map(|(store, _)| store.node.as_str()).collect();
-    let (all, answering) = (asked.len(), asked.len() - silent.len());
+    let answering = asked.iter().filter(|(_, answers)| *answers).count();
+    let all = asked.len();
     let mut details = format!("{answering} of {all} answer");
     if !silent.is_empty() {
         details += &format!("; silent: {}", silent.join(","));
@@ -158,6 +171,35 @@ fn learners(records: &ShardRecords, asked: &Asked) -> Finding {
     }
     let facts = json!({ "copying": by_node });
     finding("learners", true, details.join("; "), facts)
+}
+
+/// The shards that are to go to nodes which do not hold them yet. One that does not answer takes none.
+fn moves(records: &ShardRecords, targets: &Targets, asked: &Asked) -> Finding {
+    let mut by_node: BTreeMap<String, ShardSet> = BTreeMap::new();
+    let mut are_well = true;
+    for (shard, nodes) in targets {
+        for node in nodes {
+            let known = asked.iter().find(|(store, _)| store.node == *node);
+            let holds = known.is_some_and(|(store, _)| records[shard].in_sync(store.id).is_some());
+            if !holds {
+                by_node.entry(node.to_string()).or_default().insert(*shard);
+                are_well &= known.is_some_and(|(_, answers)| *answers);
+            }
+        }
+    }
+    let by_node: BTreeMap<String, String> = by_node
+        .into_iter()
+        .map(|(node, shards)| (node, shards.to_string()))
+        .collect();
+    let mut details: Vec<String> = by_node
+        .iter()
+        .map(|(node, shards)| format!("{node} is to hold {shards}"))
+        .collect();
+    if details.is_empty() {
+        details.push("no shard is to move".to_owned());
+    }
+    let facts = json!({ "moving": by_node });
+    finding("moves", are_well, details.join("; "), facts)
 }
 
 /// Corpora whose creation or deletion was cut short are not usable until it is repeated.
@@ -260,8 +302,41 @@ mod tests {
             cold_only.columns(),
             "searches\tno\tno hot replica answers: 80"
         );
-        let nodes = nodes(&asked(&[2]));
-        assert_eq!(nodes.columns(), "nodes\tno\t1 of 3 answer; silent: n1,n3");
+        let none = Targets::new();
+        let silent = nodes(&one_hot, &none, &asked(&[2]));
+        assert_eq!(silent.columns(), "nodes\tno\t1 of 3 answer; silent: n1,n3");
+        let without_n3 = drained(&one_hot, 3);
+        let silent = nodes(&without_n3, &none, &asked(&[1, 2]));
+        assert_eq!(silent.columns(), "nodes\tyes\t2 of 3 answer");
+    }
+
+    /// The records without one of the nodes.
+    fn drained(records: &ShardRecords, node: u8) -> ShardRecords {
+        let without = |(shard, record): (&ShardId, &Arc<ShardRecord>)| {
+            let mut record = ShardRecord::clone(record);
+            record.in_sync.retain(|entry| entry.store != id(node));
+            record.previous.retain(|store| *store != id(node));
+            (*shard, Arc::new(record))
+        };
+        records.iter().map(without).collect()
+    }
+
+    #[test]
+    fn shards_that_are_to_move_are_named_by_their_nodes() {
+        let records = drained(&records(|_| {}), 3);
+        let target = |name: &str| {
+            let nodes = BTreeSet::from([NodeId::new("n1").unwrap(), NodeId::new(name).unwrap()]);
+            Targets::from([(ShardId(0x80), nodes)])
+        };
+        for (name, answering, expected) in [
+            ("n2", &[1, 2][..], "moves\tyes\tno shard is to move"),
+            ("n3", &[1, 2, 3], "moves\tyes\tn3 is to hold 80"),
+            ("n3", &[1, 2], "moves\tno\tn3 is to hold 80"),
+            ("n9", &[1, 2], "moves\tno\tn9 is to hold 80"),
+        ] {
+            let found = moves(&records, &target(name), &asked(answering));
+            assert_eq!(found.columns(), expected);
+        }
     }
 
     #[test]

@@ -206,6 +206,7 @@ fn examine(bytes: &[u8], error: &MetadataError) {
         | MetadataError::StoreHolds { .. }
         | MetadataError::AlreadyInitialized
         | MetadataError::BadTarget { .. }
+        | MetadataError::StillHolds { .. }
         | MetadataError::NotRegistered { .. }
         | MetadataError::Raced
         | MetadataError::OtherCorpora

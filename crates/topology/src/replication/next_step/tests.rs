@@ -441,3 +441,117 @@ fn a_store_comes_back_where_there_is_room_and_gets_in_sync_once_it_has_copied() 
     let earlier = Role::Copied { added: Epoch::NONE };
     assert_eq!(back(earlier, &[1], &record), None);
 }
+
+/// A view of a store in sync that knows the targets of the shard.
+fn with_targets(own: usize, targets: &[usize]) -> View {
+    let all: Vec<usize> = (0..3).filter(|place| *place != own).collect();
+    let mut view = view(Role::InSync, &all, &[]);
+    view.own = STORES[own];
+    let targets = targets.iter().map(|&place| STORES[place]).collect();
+    view.targets = Arc::new(BTreeMap::from([(SHARD, targets)]));
+    view
+}
+
+/// The record of some stores, all hot, where one replica is wished for.
+fn of_one(places: &[usize]) -> ShardRecord {
+    let stores: Vec<StoreId> = places.iter().map(|&place| STORES[place]).collect();
+    let mut record = ShardRecord::first(0, &stores, 7);
+    record.want = 1;
+    record.hot = 1;
+    record
+}
+
+/// PE16.
+#[test]
+fn a_target_comes_beside_the_store_that_it_replaces() {
+    let mut coming = with_targets(0, &[0]);
+    coming.roles.clear();
+    let come = Some(Step::AddLearner(STORES[0]));
+    assert_eq!(coming.step(SHARD, &of_one(&[1])), come);
+    assert_eq!(coming.step(SHARD, &of_one(&[1, 2])), None);
+    coming.has_room_for_copies = false;
+    assert_eq!(coming.step(SHARD, &of_one(&[1])), None);
+    // The replaced one leaves, the target does not.
+    let leave = Some(Step::Evict(STORES[1]));
+    assert_eq!(with_targets(1, &[0]).step(SHARD, &of_one(&[1, 0])), leave);
+    assert_eq!(with_targets(0, &[0]).step(SHARD, &of_one(&[1, 0])), None);
+}
+
+/// PE16: nothing else would ever let the target come.
+#[test]
+fn of_two_that_are_no_targets_the_last_one_leaves() {
+    let record = of_one(&[0, 1]);
+    let leave = Some(Step::Evict(STORES[1]));
+    assert_eq!(with_targets(1, &[2]).step(SHARD, &record), leave);
+    assert_eq!(with_targets(0, &[2]).step(SHARD, &record), None);
+}
+
+/// PE16: an operator has wished for fewer replicas meanwhile.
+#[test]
+fn of_more_targets_than_replicas_the_first_ones_stay() {
+    let record = of_one(&[0, 1, 2]);
+    let all = [0, 1, 2];
+    let leave = Some(Step::Evict(STORES[2]));
+    assert_eq!(with_targets(2, &all).step(SHARD, &record), leave);
+    assert_eq!(with_targets(0, &all).step(SHARD, &record), None);
+    // And the others do not come back.
+    let mut away = with_targets(2, &all);
+    away.roles.insert(SHARD, Role::None);
+    assert_eq!(away.step(SHARD, &of_one(&[0])), None);
+}
+
+/// PE16.
+#[test]
+fn a_store_that_is_replaced_waits_for_tables_and_for_one_that_is_whole() {
+    let record = of_one(&[1, 0]);
+    let mut replaced = with_targets(1, &[0]);
+    let tables = ShardSet::from_iter([SHARD]);
+    replaced.unbuilt_by_others.insert(STORES[0], tables);
+    assert_eq!(replaced.step(SHARD, &record), None);
+    replaced.unbuilt_by_others.clear();
+    let leave = Some(Step::Evict(STORES[1]));
+    assert_eq!(replaced.step(SHARD, &record), leave);
+    replaced.damaged.insert(STORES[0], tables);
+    assert_eq!(replaced.step(SHARD, &record), None);
+}
+
+/// PE16: the target was changed while it copied.
+#[test]
+fn a_learner_that_nothing_needs_leaves() {
+    let mut record = of_one(&[1]);
+    record.learners.push(Learner {
+        store: STORES[0],
+        added: record.epoch,
+    });
+    let learning = |targets: &[usize]| {
+        let mut view = with_targets(0, targets);
+        view.roles.insert(
+            SHARD,
+            Role::Copying {
+                added: record.epoch,
+            },
+        );
+        view
+    };
+    assert_eq!(learning(&[0]).step(SHARD, &record), None);
+    let drop = Some(Step::DropLearner(STORES[0]));
+    assert_eq!(learning(&[2]).step(SHARD, &record), drop);
+    // The only other one is damaged.
+    let mut needed = learning(&[2]);
+    let tables = ShardSet::from_iter([SHARD]);
+    needed.damaged.insert(STORES[1], tables);
+    assert_eq!(needed.step(SHARD, &record), None);
+}
+
+/// PE16.
+#[test]
+fn a_drained_store_comes_only_where_it_is_a_target() {
+    let short = ShardRecord::first(0, &STORES[1..], 7).with_want(3);
+    let come = Some(Step::AddLearner(STORES[0]));
+    let mut former = view(Role::None, &[1], &[]);
+    assert_eq!(former.step(SHARD, &short), come);
+    former.is_drained = true;
+    assert_eq!(former.step(SHARD, &short), None);
+    former.targets = with_targets(0, &[0]).targets;
+    assert_eq!(former.step(SHARD, &short), come);
+}

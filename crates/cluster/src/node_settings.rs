@@ -1,0 +1,158 @@
+//! What operators set for nodes, beside what each registers of itself.
+//!
+//! # Invariants
+//! - NS1: settings that cannot be understood keep nodes from nothing (`settings_that_are_damaged_are_left_out`). They are
+//!   not replaced by others either.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use simshard_topology::NodeId;
+use tokio::sync::watch;
+
+use crate::followed_each::{each, follow_each};
+use crate::key_value::{KeyValue, KeyValueStore, Outcome, Snapshot, Transaction};
+use crate::keys;
+use crate::records::{bad, text_of};
+use crate::registered::registered_stores;
+use crate::store::MetadataError;
+
+/// What is set for a node.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NodeSettings {
+    /// Whether it is to take no shards: an operator has emptied it, or is about to.
+    #[serde(
+        default,
+        rename = "drained",
+        skip_serializing_if = "std::ops::Not::not"
+    )]
+    pub is_drained: bool,
+}
+
+/// What is set for each node. One without an entry has the default.
+pub type SettingsOfNodes = BTreeMap<NodeId, NodeSettings>;
+
+/// What is set for all nodes. Settings that cannot be understood count as none; `on_bad` is told of them.
+///
+/// # Errors
+/// When the keys cannot be read.
+pub async fn node_settings(
+    keys: &dyn KeyValueStore,
+    on_bad: impl Fn(&MetadataError),
+) -> Result<SettingsOfNodes, MetadataError> {
+    Ok(each(&keys.read(keys::NODES).await?, settings_in, on_bad))
+}
+
+/// Changes what is set for a node.
+///
+/// # Errors
+/// [`MetadataError::NotRegistered`] if there is no such node. [`MetadataError::BadRecord`] if its settings cannot be
+/// understood. Else when the keys cannot be read or written.
+pub async fn change_node_settings(
+    keys: &dyn KeyValueStore,
+    node: &NodeId,
+    change: impl Fn(&mut NodeSettings),
+) -> Result<(), MetadataError> {
+    let stores = registered_stores(keys).await?;
+    if !stores.iter().any(|store| store.node == *node) {
+        let missing = node.to_string();
+        return Err(MetadataError::NotRegistered { missing });
+    }
+    let key = keys::node(node);
+    loop {
+        let found = keys.read(&key).await?;
+        let found = pair_of(&found, &key);
+        let before = found.map(settings_in).transpose()?;
+        let mut settings = before.map(|(_, settings)| settings).unwrap_or_default();
+        change(&mut settings);
+        let write = match found {
+            Some(pair) => Transaction::new().if_unchanged(&*key, pair.revision),
+            None => Transaction::new().if_absent(&*key),
+        };
+        let write = if settings == NodeSettings::default() {
+            write.delete(&*key)
+        } else {
+            write.put(&*key, text_of(&key, &settings)?)
+        };
+        // Without an answer it may or may not be done: the operator repeats it.
+        if let Outcome::Committed(_) = keys.commit(&write).await? {
+            return Ok(());
+        }
+    }
+}
+
+/// Follows what is set for nodes, and tells of each change, as long as it is polled. `on_bad` is told of settings that
+/// cannot be understood.
+pub async fn follow_node_settings(
+    keys: Arc<dyn KeyValueStore>,
+    told: &watch::Sender<Arc<SettingsOfNodes>>,
+    on_bad: impl Fn(&MetadataError),
+) {
+    follow_each(keys, keys::NODES, told, settings_in, on_bad).await;
+}
+
+/// The pair of a key, among those that have it as a prefix.
+fn pair_of<'a>(snapshot: &'a Snapshot, key: &str) -> Option<&'a KeyValue> {
+    snapshot.pairs.iter().find(|pair| pair.key == key)
+}
+
+fn settings_in(pair: &KeyValue) -> Result<(NodeId, NodeSettings), MetadataError> {
+    let bad = |reason: String| bad(&pair.key, reason);
+    let name = pair.key.strip_prefix(keys::NODES).unwrap_or_default();
+    let node = NodeId::new(name).map_err(|error| bad(error.to_string()))?;
+    let settings = serde_json::from_str(&pair.value).map_err(|error| bad(error.to_string()))?;
+    Ok((node, settings))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::steps::tests::cluster;
+
+    fn node(name: &str) -> NodeId {
+        NodeId::new(name).unwrap()
+    }
+
+    fn drain(settings: &mut NodeSettings) {
+        settings.is_drained = true;
+    }
+
+    #[tokio::test]
+    async fn settings_stay_until_they_are_changed() {
+        let keys = cluster().await;
+        change_node_settings(&keys, &node("n1"), drain)
+            .await
+            .unwrap();
+        let of_all = || node_settings(&keys, |_| unreachable!("all can be understood"));
+        let drained = NodeSettings { is_drained: true };
+        let expected = SettingsOfNodes::from([(node("n1"), drained)]);
+        assert_eq!(of_all().await.unwrap(), expected);
+        let back = |settings: &mut NodeSettings| settings.is_drained = false;
+        change_node_settings(&keys, &node("n1"), back)
+            .await
+            .unwrap();
+        assert!(of_all().await.unwrap().is_empty());
+        let unknown = change_node_settings(&keys, &node("n9"), drain).await;
+        assert!(
+            matches!(unknown, Err(MetadataError::NotRegistered { missing }) if missing == "n9")
+        );
+    }
+
+    /// NS1. Another version may have written them.
+    #[tokio::test]
+    async fn settings_that_are_damaged_are_left_out() {
+        let keys = cluster().await;
+        change_node_settings(&keys, &node("n2"), drain)
+            .await
+            .unwrap();
+        let damage = Transaction::new().put("nodes/n1", r#"{"zone":7}"#);
+        let damaged = keys.commit(&damage).await.unwrap();
+        assert!(matches!(damaged, Outcome::Committed(_)));
+        let all = node_settings(&keys, |_| {}).await.unwrap();
+        assert_eq!(Vec::from_iter(all.into_keys()), [node("n2")]);
+        let refused = change_node_settings(&keys, &node("n1"), drain).await;
+        assert!(refused.unwrap_err().to_string().contains("nodes/n1"));
+    }
+}
