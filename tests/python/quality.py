@@ -46,7 +46,8 @@ pairs that are found, *unlike* the share of found pairs with J below 0.5. Means 
 
 Five of the eleven sets of the first half come from one project. The second half was added for that reason,
 and its sets were fixed before any recipe was measured on them. `words-v3` was
-[chosen](design/decisions.md#the-recipe-words-v3) on the first half alone. Targets are judged on all sets.
+[chosen](design/decisions.md#the-recipe-words-v3) on the first half alone. The set in Thai was added last, and is
+in no half. Targets are judged on all sets.
 """
 
 SHARES = ("precision", "loose", "recall", "unlike")
@@ -191,7 +192,8 @@ def sets_table(sets):
         for one in of_half:
             counts = (str(one["texts"]), str(one["true_pairs"]))
             rows.append(sets_row(one["name"], *counts, one["figures"], one["minhash"]))
-        rows.append(mean_row(f"mean of the {half} half", of_half))
+        if half:
+            rows.append(mean_row(f"mean of the {half} half", of_half))
     rows.append(mean_row("mean of all sets", sets))
     return table(heads, rows)
 
@@ -235,6 +237,7 @@ def page(sets, plot_name):
     """The page."""
     average = means([one["figures"] for one in sets])
     minhash = [one["minhash"] for one in sets if one["minhash"]]
+    same = means([one["figures"] for one in sets if one["minhash"]])["words-v3", 3]
     version = importlib.metadata.version("datasketch")
     return "\n".join(
         [
@@ -244,7 +247,10 @@ def page(sets, plot_name):
             f"![Recall and precision by distance]({plot_name})\n",
             "## Recipes\n",
             means_table(average, minhash),
-            "MinHashLSH has no distance, and no figure for web pages, whose main text only `simshard` extracts.\n",
+            "MinHashLSH has no distance, and no figure for web pages, whose main text only `simshard` extracts. So its\n"
+            f"means are over {len(minhash)} of the {len(sets)} sets. Over the same sets, `words-v3` has precision "
+            f"{shown(same['precision'])}, {shown(same['loose'])}\n"
+            f"for J ≥ 0.7, recall {shown(same['recall'])}, and {shown(same['unlike'])} unlike.\n",
             "## Sets\n",
             "Each set holds the texts of one package or more, in several releases;\n"
             "[`quality_sets.py`](../tests/python/quality_sets.py) names them and the rule for the second half.\n",

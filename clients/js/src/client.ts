@@ -18,6 +18,9 @@ import {
 /** Where a router listens, if nothing else is said. */
 const DEFAULT_ROUTER = "http://127.0.0.1:7460";
 
+/** The recipe of new corpora, if nothing else is said. On the wire, none means `words-v1`. */
+const DEFAULT_RECIPE = "words-v3";
+
 /** How a client works. Times are in milliseconds. */
 export interface ClientOptions {
   /** How long a request may take. 30,000 if it is not set. */
@@ -30,13 +33,13 @@ export interface ClientOptions {
   onWaiting?: (error: SimshardError, leftMs: number) => void;
 }
 
-/** What a corpus is made of. Unset means what the server takes. */
+/** What a corpus is made of. */
 export interface CreateOptions extends CallOptions {
-  /** Number of blocks a fingerprint is cut into. */
+  /** Number of blocks a fingerprint is cut into. The server chooses if it is not set. */
   blocks?: number;
-  /** Largest distance that is searched. */
+  /** Largest distance that is searched. The server chooses if it is not set. */
   distance?: number;
-  /** What turns texts into fingerprints. */
+  /** What turns texts into fingerprints. `words-v3` if it is not set. */
   recipe?: string;
 }
 
@@ -76,7 +79,7 @@ export class Client {
     const { blocks, distance, recipe } = options;
     const request = create(CreateCorpusRequestSchema, {
       name: checkedString(name, "the name"),
-      recipe: checkedString(recipe ?? "", "recipe"),
+      recipe: checkedString(recipe ?? DEFAULT_RECIPE, "recipe"),
       ...(blocks === undefined ? {} : { blocks: checkedCount(blocks, "blocks") }),
       ...(distance === undefined ? {} : { distance: checkedCount(distance, "distance") }),
     });

@@ -9,5 +9,6 @@ export { Corpus, type FindStreamOptions, type Stream, type WholeOptions } from "
 export type { CorpusDescription, CorpusInfo, NodeShards } from "./descriptions.js";
 export { REASONS, SimshardError, type Code, type Reason } from "./errors.js";
 export type { FindFirstOptions, FindOptions, SearchOptions } from "./searches.js";
+export { similarity } from "./similarity.js";
 export type { Acknowledged, StreamOptions } from "./streams.js";
 export type { ClusterMember, Pair, StoredDocument } from "./wholes.js";

@@ -75,6 +75,13 @@ test("corpora are created, listed, described and deleted", async () => {
   assert.ok(!(await client.listCorpora()).some(({ name }) => name === "made"));
 });
 
+test("a corpus has the default recipe unless another one is named", async () => {
+  const made = await client.createCorpus("usual");
+  const { name, blocks, distance, recipe } = made;
+  assert.deepEqual({ name, blocks, distance, recipe }, { name: "usual", blocks: 5, distance: 3, recipe: "words-v3" });
+  await client.deleteCorpus("usual");
+});
+
 test("the reasons are those of the interface", async () => {
   const proto = await readFile("proto/simshard/v1/corpus_service.proto", "utf8");
   const listed = [...proto.matchAll(/^\/\/ {3}([A-Z_]+) +[A-Z_]+ /gm)].map(([, reason]) => reason);

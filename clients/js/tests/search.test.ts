@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 
-import { Client, type Match } from "@simshard/client";
+import { Client, similarity, type Match } from "@simshard/client";
 
 import { distance, Random, SEED } from "./random.js";
 import { Server } from "./server.js";
@@ -154,6 +154,19 @@ test("texts are fingerprinted by the recipe of the corpus", async () => {
   // Fingerprints and texts in one source are sent in batches of one kind.
   const mixed = await all(corpus.findStream([fox as bigint, texts[1] as string, texts[0] as string]));
   assert.deepEqual(mixed.map(({ query, ids }) => [query, ids[0]]), [[0, "fox"], [1, "other"], [2, "fox"]]);
+});
+
+test("a distance suggests a similarity where the recipe has minima", async () => {
+  for (const recipe of ["words-v3", "words-v2", "words-v2-1", "words-v2-3", "words-v2-255"]) {
+    assert.deepEqual([0, 3, 32, 64].map((distance) => similarity(distance, recipe)), [1, 0.90625, 0, 0], recipe);
+  }
+  // The last ones are no names of recipes.
+  const others = ["words-v1", "leonsim-4", "moz-shingle-4", "jenkins-window-5", "textdedup-3", "features"];
+  for (const recipe of [...others, "words-v2-2", "words-v2-03", "words-v2-256", "words-v4", " words-v3", ""]) {
+    assert.equal(similarity(3, recipe), undefined, recipe);
+  }
+  assert.throws(() => similarity(-1, "words-v3"), RangeError);
+  assert.throws(() => similarity("3" as unknown as number, "words-v3"), TypeError);
 });
 
 test("an answer that is too large is asked for in parts, in requests and in streams", async () => {

@@ -18,5 +18,5 @@ mod _simshard {
     #[pymodule_export]
     use super::pairs::{find_clusters, find_pairs};
     #[pymodule_export]
-    use super::recipes::{fingerprint, recipes};
+    use super::recipes::{fingerprint, recipes, similarity};
 }

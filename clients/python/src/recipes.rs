@@ -44,6 +44,12 @@ pub(crate) fn fingerprint<'py>(
     Ok((array_of(py, numbers), without))
 }
 
+/// The Jaccard similarity that a distance suggests, if the recipe is known and suggests one.
+#[pyfunction]
+pub(crate) fn similarity(distance: u32, recipe: &str) -> Option<f64> {
+    recipe.parse::<Recipe>().ok()?.similarity(distance)
+}
+
 fn recipe_for_texts(name: &str) -> PyResult<TextRecipe> {
     let refused = |error: String| PyValueError::new_err(error);
     let recipe: Recipe = name.parse().map_err(|error| refused(format!("{error}")))?;

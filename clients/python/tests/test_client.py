@@ -101,7 +101,7 @@ def test_the_client_for_asyncio_finds_the_same(
                 assert (await remote.remove(ids=ids, fingerprints=fingerprints)).changed == len(ids)
                 assert (await remote.describe()).documents == 0
             assert corpus.name in [info.name for info in await client.list_corpora()]
-            await client.create_corpus("for-asyncio")
+            assert (await client.create_corpus("for-asyncio")).recipe == "words-v3"
             await client.delete_corpus("for-asyncio")
 
     asyncio.run(work())
@@ -151,6 +151,12 @@ def test_corpora_are_made_listed_described_and_deleted(client: Client) -> None:
     assert made in client.list_corpora()
     client.delete_corpus("described")
     assert made not in client.list_corpora()
+
+
+def test_a_corpus_has_the_default_recipe_unless_another_is_named(client: Client) -> None:
+    made = client.create_corpus("usual")
+    assert (made.blocks, made.distance, made.recipe) == (5, 3, "words-v3")
+    client.delete_corpus("usual")
 
 
 def test_streams_end_with_their_block(client: Client, corpus: Corpus) -> None:

@@ -34,6 +34,17 @@ def test_fingerprints_come_in_many_forms(values: Any) -> None:
     assert simshard.find_pairs(values).tolist() == PAIRS
 
 
+@pytest.mark.parametrize("recipe", simshard.recipes())
+def test_a_distance_suggests_a_similarity_where_the_recipe_has_minima(recipe: str) -> None:
+    expected = [1.0, 0.90625, 0.0, 0.0] if recipe in ("words-v3", "words-v2") else [None] * 4
+    assert [simshard.similarity(distance, recipe) for distance in (0, 3, 32, 64)] == expected
+
+
+def test_a_similarity_follows_from_the_exact_name_of_a_recipe() -> None:
+    assert simshard.similarity(np.uint8(2), "words-v2-3") == 0.9375
+    assert [simshard.similarity(2, name) for name in ("words-v2-2", "features", "Words-v3", "")] == [None] * 4
+
+
 def test_an_array_that_cannot_be_written_is_read() -> None:
     array = np.array(NUMBERS, np.uint64)
     array.flags.writeable = False

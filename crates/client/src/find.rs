@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use simshard_proto::v1::{Completeness, FindAllRequest, FindFirstRequest, Matches};
 use simshard_proto::{MalformedColumns, SearchSpec, matches_into};
-use simshard_simhash::{Fingerprint, LeadGroups};
+use simshard_simhash::{Fingerprint, LeadGroups, Recipe};
 
 use crate::batch::Queries;
 use crate::client::Client;
@@ -95,6 +95,16 @@ impl FindAnswer {
     }
 }
 
+/// The Jaccard similarity of two documents that the distance of their fingerprints suggests: 1 - d / 32, and at least 0.
+/// `None` if the recipe of their corpus suggests none, or is unknown here.
+///
+/// With `words-v2-N` it is the similarity of their runs of N words. With `words-v3` it is a quarter of that of their
+/// words, and three quarters of that of their runs of 2 words. [`Client::recipe`] asks for the recipe of a corpus.
+#[must_use]
+pub fn similarity(distance: u32, recipe: &str) -> Option<f64> {
+    recipe.parse::<Recipe>().ok()?.similarity(distance)
+}
+
 /// For each query, what may be missing; nothing where no lead group is.
 fn missing(certificate: &Completeness) -> impl Iterator<Item = Option<Missing>> {
     let groups = certificate.missing_lead_groups.iter();
@@ -173,5 +183,15 @@ mod tests {
             [lacking(0b10, Some(2)), None, lacking(0b1111, None)]
         );
         assert!(found.unreachable_nodes.contains("n1"));
+    }
+
+    #[test]
+    fn a_similarity_follows_from_a_distance_and_the_name_of_a_recipe() {
+        for recipe in ["words-v3", "words-v2", "words-v2-3"] {
+            assert_eq!(similarity(3, recipe), Some(0.90625), "{recipe}");
+        }
+        for recipe in ["words-v1", "leonsim-4", "features", "words-v2-2", ""] {
+            assert_eq!(similarity(3, recipe), None, "{recipe}");
+        }
     }
 }

@@ -31,7 +31,7 @@ pub use batch::{Batcher, Documents, Queries};
 pub use client::{Client, TellOfWaiting};
 pub use corpus_streams::{ClusterMember, Document, DocumentPair, Pairs};
 pub use error::ClientError;
-pub use find::{FindAnswer, Match, Missing, QueryMatches};
+pub use find::{FindAnswer, Match, Missing, QueryMatches, similarity};
 pub use resend::Acknowledged;
 pub use simshard_proto::{MAX_BATCH, MAX_ID_BYTES, MAX_MESSAGE_BYTES, Reason, SearchSpec, v1};
 pub use simshard_simhash::{Fingerprint, LeadGroups};

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from simshard._corpus import Corpus, Match, Matches
 from simshard._pairs import Deduplicated, dedup, find_clusters, find_pairs
-from simshard._texts import distance, fingerprint, recipes
+from simshard._texts import distance, fingerprint, recipes, similarity
 from simshard.errors import SimshardError
 
 if TYPE_CHECKING:
@@ -30,6 +30,7 @@ __all__ = [
     "find_pairs",
     "fingerprint",
     "recipes",
+    "similarity",
 ]
 
 

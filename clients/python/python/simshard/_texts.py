@@ -44,6 +44,16 @@ def distance(a: Any, b: Any) -> Any:
     return bit_count(_operand(a) ^ _operand(b))
 
 
+def similarity(distance: int, recipe: str) -> float | None:
+    """Return the Jaccard similarity of two texts that the distance of their fingerprints suggests.
+
+    It is ``1 - distance / 32``, and at least 0. With ``words-v2-N`` that of their runs of N words is meant. With
+    ``words-v3`` it is a quarter of that of their words, and three quarters of that of their runs of 2 words. Other
+    recipes suggest none: ``None``.
+    """
+    return _simshard.similarity(distance, recipe)
+
+
 def bit_count(numbers: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint8]:
     """Return how many bits of each number are set. NumPy can since 2.0."""
     if hasattr(np, "bitwise_count"):
