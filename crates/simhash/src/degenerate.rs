@@ -8,7 +8,7 @@ const FEW_RUNS: usize = 8;
 /// The largest part of all runs of 2 words that one of them may be, in percent.
 const MOST_OF_ONE: usize = 30;
 
-/// A text is judged by this many bytes, from its first letter or digit on: to judge all of a long one would take as long
+/// A text is judged by this many bytes, from its first letter or digit on. To judge all of a long one would take as long
 /// as its fingerprint.
 const JUDGED: usize = 1024;
 
