@@ -115,7 +115,7 @@
   }
 
   // A fingerprint is decimal, as on the wire; its title shows its bits.
-  for (const code of all('#crowded h3 code, #degenerate h3 code')) {
+  for (const code of all('#crowded h3 code, #degenerate-fingerprints h3 code')) {
     const [hex] = code.title.split(' ');
     const decimal = /^\d+$/.test(code.textContent);
     check(decimal, `${few(code.textContent)} is no decimal number`);

@@ -5,8 +5,8 @@ use std::cmp::Reverse;
 use std::time::Duration;
 
 use simshard_batch::report::{
-    ClusterSample, Degenerate, DocumentSample, Excerpt, HeavyPrefix, MemberSample, PairSample,
-    Report, Why, page,
+    ClusterSample, DocumentSample, Excerpt, HeavyPrefix, MemberSample, PairSample, Report,
+    SpecialFingerprint, Why, page,
 };
 use simshard_simhash::Fingerprint;
 
@@ -131,11 +131,11 @@ fn everything(ids: &[String]) -> Report {
         empty_texts: 3_207,
         too_little: None,
         heaviest_prefixes: prefixes.collect(),
-        crowded: vec![degenerate(0x77c3_01fe_9a04_d2b8, 9_000, Why::Crowded, ids)],
-        degenerate: vec![
-            degenerate(0xa81e_22c4_55d0_913b, 3_204, Why::EmptyText, ids),
-            degenerate(0, 118, Why::AllZero, &["about.html".to_owned()]),
-            degenerate(u64::MAX, 1, Why::AllOne, &["broken.bin".to_owned()]),
+        crowded: vec![special(0x77c3_01fe_9a04_d2b8, 9_000, Why::Crowded, ids)],
+        degenerate_fingerprints: vec![
+            special(0xa81e_22c4_55d0_913b, 3_204, Why::EmptyText, ids),
+            special(0, 118, Why::AllZero, &["about.html".to_owned()]),
+            special(u64::MAX, 1, Why::AllOne, &["broken.bin".to_owned()]),
         ],
         timings: [
             ("read and hash", 1_890),
@@ -147,7 +147,7 @@ fn everything(ids: &[String]) -> Report {
         .map(|(phase, time)| (phase.to_owned(), Duration::from_millis(time)))
         .into(),
         degenerate_texts: vec![
-            ("few distinct words".to_owned(), 4_021),
+            ("few distinct runs".to_owned(), 4_021),
             ("mostly digits".to_owned(), 12),
         ],
         skipped: vec![
@@ -158,8 +158,8 @@ fn everything(ids: &[String]) -> Report {
     }
 }
 
-fn degenerate(fingerprint: u64, documents: u64, why: Why, samples: &[String]) -> Degenerate {
-    Degenerate {
+fn special(fingerprint: u64, documents: u64, why: Why, samples: &[String]) -> SpecialFingerprint {
+    SpecialFingerprint {
         fingerprint,
         documents,
         samples: samples.to_vec(),
@@ -197,7 +197,7 @@ fn extremes(ids: &[String]) -> Report {
         lengths: vec![(1, u64::MAX), (u64::MAX, 1)],
         empty_texts: u64::MAX,
         too_little: Some("fewer than 5 characters, which is too short for textdedup-3".to_owned()),
-        crowded: vec![degenerate(7, u64::MAX, Why::Crowded, ids)],
+        crowded: vec![special(7, u64::MAX, Why::Crowded, ids)],
         heaviest_prefixes: vec![
             HeavyPrefix {
                 prefix: u16::MAX,
@@ -208,7 +208,7 @@ fn extremes(ids: &[String]) -> Report {
                 documents: 1,
             },
         ],
-        degenerate: vec![degenerate(u64::MAX, u64::MAX, Why::AllOne, ids)],
+        degenerate_fingerprints: vec![special(u64::MAX, u64::MAX, Why::AllOne, ids)],
         timings: vec![
             ("read".to_owned(), Duration::from_secs(u64::MAX / 4)),
             (id.clone(), Duration::from_nanos(1)),

@@ -7,7 +7,7 @@ use simshard_input::{DegenerateTexts, Ids, InputError, InputOptions, Skipped, Te
 use simshard_simhash::{Fingerprint, TextRecipe};
 
 use crate::documents::DocumentSet;
-use crate::report::{ClusterSample, Degenerate, MemberSample, PairSample, Report, Why};
+use crate::report::{ClusterSample, MemberSample, PairSample, Report, SpecialFingerprint, Why};
 use crate::statistics::{Statistics, Timings, crowded_fingerprints, heaviest_prefixes};
 use crate::texts::Texts;
 
@@ -55,8 +55,8 @@ pub(crate) fn report(
     let empty_text = about.recipe.and_then(|recipe| recipe.fingerprint(""));
     let empty_text = empty_text.map(|fingerprint| fingerprint.0);
     let special = crowded_fingerprints(documents, CROWDED, empty_text).into_iter();
-    let is_crowded = |one: &Degenerate| one.why == Why::Crowded;
-    let (crowded, degenerate) = special.partition(is_crowded);
+    let is_crowded = |one: &SpecialFingerprint| one.why == Why::Crowded;
+    let (crowded, degenerate_fingerprints) = special.partition(is_crowded);
     let empty_texts = empty_text.and_then(|empty| {
         let place = documents.place(Fingerprint(empty))?;
         Some(documents.at(place).len() as u64)
@@ -77,7 +77,7 @@ pub(crate) fn report(
         empty_texts: empty_texts.unwrap_or(0) + about.skipped.unhashable_texts,
         heaviest_prefixes: heaviest_prefixes(documents, PREFIXES),
         crowded,
-        degenerate,
+        degenerate_fingerprints,
         degenerate_texts: degenerate_texts(about.degenerate),
         timings: self::timings(timings),
         skipped: about.skipped.reasons(),

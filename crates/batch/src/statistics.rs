@@ -256,7 +256,7 @@ pub(crate) fn heaviest_prefixes(documents: &DocumentSet, most: usize) -> Vec<Hea
 
 /// A fingerprint that deserves a look.
 #[derive(Debug, Clone)]
-pub struct Degenerate {
+pub struct SpecialFingerprint {
     /// The fingerprint.
     pub fingerprint: u64,
     /// Documents that have it.
@@ -302,7 +302,7 @@ pub(crate) fn crowded_fingerprints(
     documents: &DocumentSet,
     most: usize,
     empty_text: Option<u64>,
-) -> Vec<Degenerate> {
+) -> Vec<SpecialFingerprint> {
     // The heap's top is the least crowded of those kept.
     let mut heap = BinaryHeap::new();
     for (place, group) in documents.groups().enumerate() {
@@ -329,9 +329,9 @@ pub(crate) fn crowded_fingerprints(
     found
 }
 
-fn crowded(group: &Group<'_>, empty_text: Option<u64>) -> Degenerate {
+fn crowded(group: &Group<'_>, empty_text: Option<u64>) -> SpecialFingerprint {
     let fingerprint = group.fingerprint.0;
-    Degenerate {
+    SpecialFingerprint {
         fingerprint,
         documents: group.len() as u64,
         samples: group.members().take(DOCUMENT_SAMPLES).map(name).collect(),

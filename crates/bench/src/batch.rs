@@ -1,9 +1,11 @@
 //! `simshard bench batch`: all pairs and clusters of made-up fingerprints, recipes over real text, the main
-//! text of pages, and sets without near-duplicates.
+//! text of pages, sets without near-duplicates, and evaluations.
 
 mod check;
 mod dedup;
+mod evaluate;
 mod html;
+mod made;
 mod text;
 
 use std::ops::ControlFlow;
@@ -47,7 +49,7 @@ pub struct Settings {
     pub max_mib: u32,
     /// MiB of the set that `dedup` is measured on.
     pub dedup_mib: u32,
-    /// Where that set lies meanwhile.
+    /// Where the sets of `dedup` and `evaluate` lie meanwhile.
     pub folder: PathBuf,
     /// Whether all answers are held against another method.
     pub check: bool,
@@ -71,6 +73,8 @@ pub enum Case {
     Dedup,
     /// The memory of that, against find-clusters, for n short documents
     DedupMemory,
+    /// The time to evaluate all recipes on 20,000 documents
+    Evaluate,
 }
 
 /// A measurement of all pairs or clusters.
@@ -127,6 +131,9 @@ pub fn run(settings: &Settings) -> anyhow::Result<()> {
         }
         if is_chosen(Case::DedupMemory) {
             dedup::memory(settings)?;
+        }
+        if is_chosen(Case::Evaluate) {
+            evaluate::measure(settings)?;
         }
         Ok(())
     })

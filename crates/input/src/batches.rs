@@ -6,7 +6,7 @@ use crate::chunk::{Chunk, Chunks};
 use crate::document::{Content, Document, Record};
 use crate::error::InputError;
 use crate::format::Format;
-use crate::html::Html;
+use crate::html::Extraction;
 use crate::needs::Needs;
 use crate::next_item::NextItem;
 use crate::options::InputOptions;
@@ -22,7 +22,7 @@ pub(crate) enum Batch {
     Lines(Chunk, Arc<LineParser>),
     /// Documents, pages among them yet to be turned into text, and what was left out beside them: each time after
     /// how many of the documents.
-    Documents(Vec<(Document, Html)>, Vec<(usize, Skipped)>),
+    Documents(Vec<(Document, Extraction)>, Vec<(usize, Skipped)>),
 }
 
 /// How sources are read.
@@ -70,8 +70,8 @@ impl Batch {
                 parser.parse_lines(chunk, |line, record| take(line.number, record))
             }
             Self::Documents(documents, between) => {
-                for (place, (document, html)) in (0..).zip(documents) {
-                    take(place, html.of_record(document.into()));
+                for (place, (document, extraction)) in (0..).zip(documents) {
+                    take(place, extraction.of_record(document.into()));
                 }
                 let mut outcome = ChunkOutcome::default();
                 for (_, skipped) in between {
@@ -202,9 +202,9 @@ impl DocumentBatches {
                     Some(_) | None => skipped.push((documents.len(), more)),
                 },
                 Some(NextItem::Failed(error)) => self.failed = Some(error),
-                Some(NextItem::Document(document, html)) => {
+                Some(NextItem::Document(document, extraction)) => {
                     gathered += bytes(&document).max(1);
-                    documents.push((document, html));
+                    documents.push((document, extraction));
                 }
             }
         }

@@ -6,7 +6,7 @@ use std::ops::AddAssign;
 use simshard_simhash::Degenerate;
 
 /// How many texts are degenerate, by the first reason that holds for each. Displays as
-/// `degenerate texts: 2 of few distinct words, 1 of mostly digits`, or as nothing where none is.
+/// `degenerate texts: 2 of few distinct runs, 1 of mostly digits`, or as nothing where none is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DegenerateTexts([u64; Degenerate::ALL.len()]);
 

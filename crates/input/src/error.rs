@@ -151,6 +151,9 @@ pub enum InputError {
         "these documents carry features, and recipe {recipe} takes texts: add --recipe features"
     )]
     FeaturesNeedTheirRecipe { recipe: Recipe },
+    /// Only texts have words to count.
+    #[error("--min-words counts the words of texts, and these documents carry none: leave it out")]
+    NoWords,
     /// A row of a Parquet file, or all of it.
     #[cfg(feature = "parquet")]
     #[error("{0}")]

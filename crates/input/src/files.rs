@@ -13,7 +13,7 @@ use crate::decompress::{Compression, Decompressed, ReadError, damage};
 use crate::document::{Content, Document, MAX_RECORD_BYTES};
 use crate::error::InputError;
 use crate::format::Format;
-use crate::html::{self, Html};
+use crate::html::{self, Extraction, Html};
 use crate::ids::Ids;
 use crate::kinds::Kinds;
 use crate::looks::Looks;
@@ -166,7 +166,7 @@ impl FileDocuments {
                 }
                 let checks = self.checks_pages && entry.depth() == 0 && suggested::is_page(path);
                 return Some(match read(path, self.ids, self.html, checks) {
-                    Ok((document, html)) => NextItem::Document(document, html),
+                    Ok((document, extraction)) => NextItem::Document(document, extraction),
                     Err(Refusal::OtherContent(looks)) => {
                         NextItem::Failed(InputError::OtherContent {
                             file: path.display().to_string(),
@@ -284,7 +284,12 @@ pub(crate) fn is_candidate(entry: &DirEntry) -> bool {
 
 /// The document of a file. If it is a page of HTML, `html` says how it becomes text. With `checks`,
 /// it must not look like anything else.
-fn read(path: &Path, ids: Ids, html: Html, checks: bool) -> Result<(Document, Html), Refusal> {
+fn read(
+    path: &Path,
+    ids: Ids,
+    html: Html,
+    checks: bool,
+) -> Result<(Document, Extraction), Refusal> {
     let id = id(path, ids).map_err(Refusal::Unnameable)?;
     let file = File::open(path).map_err(Refusal::Unreadable)?;
     let metadata = file.metadata().map_err(Refusal::Unreadable)?;
@@ -314,11 +319,15 @@ fn read(path: &Path, ids: Ids, html: Html, checks: bool) -> Result<(Document, Ht
     } else {
         (plain_text(content)?, Html::Raw)
     };
+    let extraction = Extraction {
+        html,
+        is_xhtml: suggested::is_xhtml(path),
+    };
     if text.len() > MAX_RECORD_BYTES {
         return Err(Refusal::TooLarge);
     }
     let content = Content::Text(text);
-    Ok((Document { id, content }, html))
+    Ok((Document { id, content }, extraction))
 }
 
 fn plain_text(content: Vec<u8>) -> Result<String, Refusal> {

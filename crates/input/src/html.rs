@@ -48,14 +48,40 @@ pub enum Html {
     Raw,
 }
 
+/// How a document becomes text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Extraction {
+    /// What is taken of it.
+    pub html: Html,
+    /// Whether it is XHTML by its type or its name. A page with an XML declaration is XHTML without that.
+    pub is_xhtml: bool,
+}
+
+impl From<Html> for Extraction {
+    fn from(html: Html) -> Self {
+        Self {
+            html,
+            is_xhtml: false,
+        }
+    }
+}
+
 impl Html {
     /// The text of a page.
     #[must_use]
     pub fn text<'a>(self, markup: &'a str) -> Cow<'a, str> {
-        let mut text = match self {
-            Self::Main => main_text::of(Page::new(markup)),
-            Self::All => Page::new(markup).text,
-            Self::Raw => return Cow::Borrowed(markup),
+        Extraction::from(self).text(markup)
+    }
+}
+
+impl Extraction {
+    /// The text of a page.
+    fn text<'a>(self, markup: &'a str) -> Cow<'a, str> {
+        let page = || Page::new(markup, self.is_xhtml);
+        let mut text = match self.html {
+            Html::Main => main_text::of(page()),
+            Html::All => page().text,
+            Html::Raw => return Cow::Borrowed(markup),
         };
         // Each block ends in a line break.
         text.pop();
@@ -64,7 +90,7 @@ impl Html {
 
     /// The record with the text of the page in it, if it holds one.
     pub(crate) fn of_record(self, record: Record<'_>) -> Record<'_> {
-        if self == Self::Raw {
+        if self.html == Html::Raw {
             return record;
         }
         let content = match record.content {

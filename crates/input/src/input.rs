@@ -51,6 +51,10 @@ impl Input {
             is_given,
             left_out,
         } = options.resolve(needs.preferred_format)?;
+        let carries = options.carries(format, needs.recipe);
+        if options.min_words > 0 && carries != Carries::Texts {
+            return Err(InputError::NoWords);
+        }
         let check = needs.check == Check::BeforeUse && !options.skip_bad_lines;
         let Some(reader) = SourceReader::new(options, needs, format, paths.len() > 1)? else {
             return Self::open_files(&paths, options, needs.ids, check);
@@ -64,7 +68,7 @@ impl Input {
         }
         Ok(Self {
             document_count,
-            carries: options.carries(format, needs.recipe),
+            carries,
             is_bare: format.is_bare(),
             min_words: options.min_words,
             left_out: Skipped {

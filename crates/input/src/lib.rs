@@ -113,7 +113,7 @@ pub use error::InputError;
 pub use fields::{ContentColumn, RankField, RankedBy, TableColumns};
 pub use first_bad::FirstBad;
 pub use format::Format;
-pub use html::Html;
+pub use html::{Extraction, Html};
 pub use identity::InputIdentity;
 pub use ids::Ids;
 pub use input::{Input, parse_bytes};

@@ -23,7 +23,7 @@ use crate::fields::{RankField, TableColumns};
 use crate::first_bad::FirstBad;
 use crate::format::Format;
 use crate::head;
-use crate::html::Html;
+use crate::html::{Extraction, Html};
 use crate::ids::Ids;
 use crate::kinds::Kinds;
 #[cfg(feature = "parquet")]
@@ -185,7 +185,7 @@ impl RecordReader {
                     .map(|documents| documents.numbered(number))
                     .map_err(InputError::Arrow)?;
                 Ok(Box::new(documents.map(move |document| match document {
-                    Ok(document) => NextItem::Document(document, html),
+                    Ok(document) => NextItem::Document(document, html.into()),
                     Err(error) if skip_bad && error.is_bad_row() => bad_row(&error),
                     Err(error) => NextItem::Failed(InputError::Arrow(error)),
                 })))
@@ -227,7 +227,7 @@ fn bad_row(error: &impl Display) -> NextItem {
 
 fn found_csv(document: Result<Document, CsvFault>, html: Html, skip_bad: bool) -> NextItem {
     match document {
-        Ok(document) => NextItem::Document(document, html),
+        Ok(document) => NextItem::Document(document, html.into()),
         Err(CsvFault::Row(error)) if skip_bad => bad_row(&error),
         Err(CsvFault::Row(error) | CsvFault::File(error)) => NextItem::Failed(error),
     }
@@ -236,15 +236,15 @@ fn found_csv(document: Result<Document, CsvFault>, html: Html, skip_bad: bool) -
 #[cfg(feature = "parquet")]
 fn found_row(document: Result<Document, ParquetError>, html: Html, skip_bad: bool) -> NextItem {
     match document {
-        Ok(document) => NextItem::Document(document, html),
+        Ok(document) => NextItem::Document(document, html.into()),
         Err(error) if skip_bad && error.is_bad_row() => bad_row(&error),
         Err(error) => NextItem::Failed(InputError::Parquet(error)),
     }
 }
 
-fn found_record(document: Result<(Document, Html), WarcError>, skip_bad: bool) -> NextItem {
+fn found_record(document: Result<(Document, Extraction), WarcError>, skip_bad: bool) -> NextItem {
     match document {
-        Ok((document, html)) => NextItem::Document(document, html),
+        Ok((document, extraction)) => NextItem::Document(document, extraction),
         Err(error) if skip_bad && error.is_bad_record() => NextItem::Skipped(Skipped {
             bad_records: 1,
             first_bad: FirstBad::one(&error),

@@ -157,6 +157,11 @@ pub(crate) fn is_page(path: &Path) -> bool {
     format_of_name(path) == Some(Format::Files)
 }
 
+/// Whether the name of a page says that it is XHTML.
+pub(crate) fn is_xhtml(path: &Path) -> bool {
+    plain_extension(path).as_deref() == Some("xhtml")
+}
+
 /// The extension in lower case, that of what is compressed where a name says so.
 fn plain_extension(path: &Path) -> Option<String> {
     let stem;

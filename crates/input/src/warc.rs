@@ -48,7 +48,7 @@ pub(crate) use raw::RawRecords;
 use record::{Block, Broken, Records};
 
 use crate::document::{Content, Document, MAX_RECORD_BYTES};
-use crate::html::{self, Html};
+use crate::html::{self, Extraction, Html};
 use crate::ids::Ids;
 use crate::kinds::Kinds;
 use crate::problem::{not_utf8, refuse_nul};
@@ -80,7 +80,7 @@ enum Role {
 
 /// A record that was read: a document, or a record without one.
 enum ReadRecord {
-    Document(Document, Html),
+    Document(Document, Extraction),
     Info,
     Other(String),
 }
@@ -91,7 +91,9 @@ enum Text {
     /// Bytes that should be UTF-8.
     Plain(Vec<u8>),
     /// The markup of a page.
-    Page(String),
+    Html(String),
+    /// That of a page of XHTML.
+    Xhtml(String),
 }
 
 /// Why a record is no document: its own fault, or the file's.
@@ -104,7 +106,7 @@ enum Fault {
 
 impl WarcDocuments {
     /// Documents from uncompressed WARC. `name` stands for the file in errors. Pages of HTML are
-    /// handed out as markup, with `html` beside them to turn them into text.
+    /// handed out as markup, and beside them how they become text, which `html` says.
     #[must_use]
     pub fn new(name: String, from: Box<dyn Read + Send>, html: Html, ids: Ids) -> Self {
         Self {
@@ -166,16 +168,20 @@ impl WarcDocuments {
         };
         let id = id_of(fields)?;
         self.ids.check(&id).map_err(RecordProblem::Value)?;
-        let (text, html) = match text {
-            Text::Plain(bytes) => (to_text(bytes)?, Html::Raw),
-            Text::Page(markup) => (markup, self.html),
+        let (text, html, is_xhtml) = match text {
+            Text::Plain(bytes) => (to_text(bytes)?, Html::Raw, false),
+            Text::Html(markup) => (markup, self.html, false),
+            Text::Xhtml(markup) => (markup, self.html, true),
         };
         // A page may have grown when it became UTF-8.
         if text.len() > MAX_RECORD_BYTES {
             return Err(RecordProblem::TooLong.into());
         }
         let content = Content::Text(text);
-        Ok(ReadRecord::Document(Document { id, content }, html))
+        Ok(ReadRecord::Document(
+            Document { id, content },
+            Extraction { html, is_xhtml },
+        ))
     }
 
     /// The fault of a broken record, which is its own if it can be left out.
@@ -218,13 +224,13 @@ fn located<R: Read>(name: &str, records: &Records<R>, fault: Fault) -> WarcError
 }
 
 impl Iterator for WarcDocuments {
-    type Item = Result<(Document, Html), WarcError>;
+    type Item = Result<(Document, Extraction), WarcError>;
 
     fn next(&mut self) -> Option<Self::Item> {
         while !self.ended {
             match self.read_record() {
-                Ok(Some(ReadRecord::Document(document, html))) => {
-                    return Some(Ok((document, html)));
+                Ok(Some(ReadRecord::Document(document, extraction))) => {
+                    return Some(Ok((document, extraction)));
                 }
                 Ok(Some(ReadRecord::Info)) => {}
                 Ok(Some(ReadRecord::Other(kind))) => self.other_records.add(&kind, 1),
@@ -245,9 +251,11 @@ impl Iterator for WarcDocuments {
 
 impl Text {
     fn new(kind: TextKind, bytes: Vec<u8>, content_type: &[u8]) -> Self {
+        let decoded = |bytes: &[u8]| html::decoded(bytes, Some(content_type));
         match kind {
             TextKind::Plain => Self::Plain(bytes),
-            TextKind::Page => Self::Page(html::decoded(&bytes, Some(content_type))),
+            TextKind::Html => Self::Html(decoded(&bytes)),
+            TextKind::Xhtml => Self::Xhtml(decoded(&bytes)),
         }
     }
 }

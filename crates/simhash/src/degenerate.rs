@@ -8,8 +8,8 @@ const FEW_RUNS: usize = 8;
 /// The largest part of all runs of 2 words that one of them may be, in percent.
 const MOST_OF_ONE: usize = 30;
 
-/// A text is judged by its first bytes, this many: to judge all of a long one would take as long as its
-/// fingerprint.
+/// A text is judged by this many bytes, from its first letter or digit on. To judge all of a long one would take as long
+/// as its fingerprint.
 const JUDGED: usize = 1024;
 
 /// Why a text is degenerate.
@@ -27,9 +27,11 @@ impl Degenerate {
     /// All reasons.
     pub const ALL: [Self; 3] = [Self::Few, Self::Repetitive, Self::Digits];
 
-    /// The first reason that holds for the first 1024 bytes of a text, if any.
+    /// The first reason that holds for 1024 bytes of a text, from its first letter or digit on, if any.
     #[must_use]
     pub fn of(text: &str) -> Option<Self> {
+        // Blanks and rules.
+        let text = text.trim_start_matches(|one: char| !one.is_alphanumeric());
         let text = &text[..text.floor_char_boundary(JUDGED)];
         let mut runs = word_runs(text, Window::TWO);
         let all = runs.len();
@@ -49,7 +51,7 @@ impl Degenerate {
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
-            Self::Few => "few distinct words",
+            Self::Few => "few distinct runs",
             Self::Repetitive => "one run over and over",
             Self::Digits => "mostly digits",
         }
@@ -114,7 +116,13 @@ mod tests {
             assert_eq!(text.len(), bytes);
             assert_eq!(Degenerate::of(&text), reason, "{bytes}");
         }
-        // The character that stands across the end is left out.
+        let late = format!(
+            "{}\n{}a b c d e f g h i",
+            "-".repeat(2000),
+            " ".repeat(2000)
+        );
+        assert_eq!(Degenerate::of(&late), None);
+        // A character that the end cuts is left out.
         let across = format!("a b c d e f g h{:>1007} é", "");
         assert_eq!(Degenerate::of(&across), Some(Degenerate::Few));
     }

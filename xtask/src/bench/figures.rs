@@ -158,8 +158,8 @@ impl<'a> Programs<'a> {
         figure_of(&mut command, case)
     }
 
-    /// What a case about `dedup` measures, with its set in the folder of all made-up data.
-    pub(super) fn dedup(&self, case: &str) -> anyhow::Result<Figure> {
+    /// What a case of `simshard bench batch` measures whose documents lie in the folder of all made-up data.
+    pub(super) fn in_folder(&self, case: &str) -> anyhow::Result<Figure> {
         let mut command = self.simshard();
         command.args(["bench", "batch", "--json", "--case", case, "--folder"]);
         figure_of(command.arg(&self.folder), case)

@@ -8,7 +8,7 @@ use super::share::{Quality, Share};
 use super::similarity::Sets;
 use super::tally::{DISTANCES, LENGTHS, Nearest, STEPS, Tallies, Tally, missed_distance};
 use super::text::{Length, Text};
-use super::{DegenerateTexts, Evaluation};
+use super::{DegenerateExamples, Evaluation};
 
 /// The figures of a recipe.
 #[derive(Clone, Debug)]
@@ -129,7 +129,7 @@ impl Evaluation {
     /// All figures, for programs.
     #[must_use]
     pub fn json(&self) -> Value {
-        let degenerate = |value: fn(&DegenerateTexts) -> Value| {
+        let degenerate = |value: fn(&DegenerateExamples) -> Value| {
             let reasons = self.degenerate.iter();
             let values = reasons.map(|one| (one.reason.name().to_owned(), value(one)));
             Value::Object(values.collect())

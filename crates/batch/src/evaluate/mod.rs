@@ -120,16 +120,16 @@ pub struct Evaluation {
     /// Lines and texts that were skipped for other reasons.
     pub skipped: Skipped,
     /// Degenerate texts by their reason.
-    pub degenerate: Vec<DegenerateTexts>,
+    pub degenerate: Vec<DegenerateExamples>,
     /// True pairs.
     pub true_pairs: u64,
     /// The figures of each recipe, in the order of the request.
     pub recipes: Vec<Figures>,
 }
 
-/// Texts that are degenerate for one reason.
+/// How many texts are degenerate for one reason, and some of them.
 #[derive(Clone, Debug)]
-pub struct DegenerateTexts {
+pub struct DegenerateExamples {
     /// The reason.
     pub reason: Degenerate,
     /// How many there are.
@@ -203,11 +203,11 @@ fn places(labels: &Labels, texts: &[Text]) -> Vec<(usize, usize, bool)> {
     known.collect()
 }
 
-fn degenerate(texts: &[Text]) -> Vec<DegenerateTexts> {
+fn degenerate(texts: &[Text]) -> Vec<DegenerateExamples> {
     let of = |reason| {
         let texts = texts.iter().filter(|text| text.degenerate == Some(reason));
         let examples = texts.clone().take(EXAMPLES).map(|text| text.id.clone());
-        DegenerateTexts {
+        DegenerateExamples {
             reason,
             examples: examples.collect(),
             texts: texts.count() as u64,

@@ -134,6 +134,9 @@ impl Sample {
                     }
                 });
                 if job.sample > 0 && sample.texts.len() > job.sample {
+                    if !can_be_read_again(&job.input) {
+                        return Err(EvaluateError::ReadOnce { sample: job.sample });
+                    }
                     is_full.store(true, Ordering::Relaxed);
                     sample.texts.clear();
                 }
@@ -163,9 +166,6 @@ impl Sample {
         mut different: Vec<Different>,
         bar: &ProgressBar,
     ) -> Result<Self, EvaluateError> {
-        if !can_be_read_again(&job.input) {
-            return Err(EvaluateError::ReadOnce { sample: job.sample });
-        }
         let all = different.len();
         different.sort_unstable();
         different.dedup();

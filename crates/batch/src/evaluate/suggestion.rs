@@ -75,7 +75,9 @@ pub struct Suggestion {
     pub layout: Layout,
     /// The memory of the tables, at most.
     pub bytes_a_document: usize,
-    /// Pairs of unlike documents that are within the distance by chance.
+    /// How many documents there will be.
+    pub documents: f64,
+    /// Pairs of these that are unlike, and within the distance by chance.
     pub chance_pairs: f64,
     /// What was measured for it.
     pub quality: Quality,
@@ -105,6 +107,7 @@ impl Suggestion {
             layout,
             quality,
             bytes_a_document: BYTES_A_TABLE * layout.table_count(),
+            documents,
             chance_pairs: chance_pairs(documents, layout.distance()),
         })
     }
@@ -112,10 +115,16 @@ impl Suggestion {
     /// The command that creates a corpus of this kind.
     #[must_use]
     pub fn command(&self) -> String {
-        let Self { recipe, layout, .. } = self;
+        let Self {
+            recipe,
+            layout,
+            documents,
+            ..
+        } = self;
         let (blocks, distance) = (layout.blocks(), layout.distance());
         format!(
-            "simshard corpus create NAME --recipe {recipe} --distance {distance} --blocks {blocks}"
+            "simshard corpus create NAME --recipe {recipe} --distance {distance} --blocks {blocks} \
+             --documents {documents:e}"
         )
     }
 
@@ -128,6 +137,7 @@ impl Suggestion {
             "blocks": self.layout.blocks(),
             "tables": self.layout.table_count(),
             "bytes_a_document": self.bytes_a_document,
+            "documents": self.documents,
             "chance_pairs": self.chance_pairs,
             "precision": self.quality.precision().map(|share| share.value),
             "recall": self.quality.recall().map(|share| share.value),

@@ -346,7 +346,8 @@ fn the_suggestion_is_the_cheapest_that_will_do() {
     assert!(all.layout.distance() > 0 && all.bytes_a_document > cheap.bytes_a_document);
     let command = all.command();
     assert!(
-        command.starts_with("simshard corpus create NAME --recipe "),
+        command.starts_with("simshard corpus create NAME --recipe ")
+            && command.ends_with(" --documents 1e6"),
         "{command}"
     );
     assert_eq!(of(Some("recall=1,precision=1")), None);

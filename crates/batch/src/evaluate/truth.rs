@@ -50,14 +50,15 @@ impl Labels {
         named.count() as u64
     }
 
-    /// Reads `id<TAB>id<TAB>0|1`, a pair a line.
+    /// Reads `id<TAB>id<TAB>0|1`, a pair a line. Blank lines are skipped.
     ///
     /// # Errors
     /// The first line that is none, or contradicts another.
     pub fn parse(text: &str) -> Result<Self, BadTruth> {
         let mut pairs = BTreeMap::new();
         let text = text.strip_prefix('\u{FEFF}').unwrap_or(text);
-        for (number, line) in (1..).zip(text.lines()) {
+        let lines = (1..).zip(text.lines());
+        for (number, line) in lines.filter(|(_, line)| !line.trim().is_empty()) {
             let bad = |what: &str| Err(BadTruth(format!("line {number}: {what}")));
             let fields: Vec<&str> = line.split('\t').collect();
             let (a, b, is_true) = match fields[..] {
@@ -104,13 +105,14 @@ mod tests {
 
     #[test]
     fn labels_are_pairs_in_either_order() {
-        let labels = Labels::parse("b\ta\t1\na\tb\t1\nb\tc\t0\n").unwrap();
+        let labels = Labels::parse("b\ta\t1\n\na\tb\t1\r\n \r\nb\tc\t0\n\n").unwrap();
         let pair = |a: &str, b: &str| (a.to_owned(), b.to_owned());
         let expected = [(pair("a", "b"), true), (pair("b", "c"), false)];
         assert_eq!(labels.pairs, expected.into());
         for (bad, line) in [
             ("a\tb\n", "line 1:"),
             ("a\tb\t1\na\tb\t2\n", "line 2:"),
+            ("a\tb\t1\n\n\t\t1 \n", "line 3:"),
             ("a\ta\t1\n", "line 1:"),
             ("a\tb\t1\nb\ta\t0\n", "line 2:"),
         ] {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use crate::statistics::{ClusterSample, Degenerate, HeavyPrefix, PairSample};
+use crate::statistics::{ClusterSample, HeavyPrefix, PairSample, SpecialFingerprint};
 
 /// The result of a batch command, and its course.
 #[derive(Debug, Clone, Default)]
@@ -38,9 +38,9 @@ pub struct Report {
     /// The leading 16 bits that most documents share, heaviest first.
     pub heaviest_prefixes: Vec<HeavyPrefix>,
     /// Fingerprints that the most documents share.
-    pub crowded: Vec<Degenerate>,
+    pub crowded: Vec<SpecialFingerprint>,
     /// Fingerprints of nothing: that of the empty text, and those that stand for a missing one.
-    pub degenerate: Vec<Degenerate>,
+    pub degenerate_fingerprints: Vec<SpecialFingerprint>,
     /// Texts that say too little for a fingerprint: why, and how many.
     pub degenerate_texts: Vec<(String, u64)>,
     /// The phases of the run, in order, with the time that each took.

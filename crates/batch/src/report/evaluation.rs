@@ -87,8 +87,9 @@ fn verdict(suggestion: Option<Suggestion>) -> Markup {
                     "Suggested: " (one.recipe) " at distance " (one.layout.distance()) " with "
                     (counted(one.layout.blocks(), "block")) ". That takes "
                     (counted(one.layout.table_count(), "table")) " and at most "
-                    (one.bytes_a_document) " bytes a document. Chance makes about "
-                    (count(one.chance_pairs.round() as u128)) " of the pairs. "
+                    (one.bytes_a_document) " bytes a document. Among "
+                    (count(one.documents.round() as u128)) " documents, about "
+                    (count(one.chance_pairs.round() as u128)) " unlike pairs are that near by chance. "
                     "Precision " (value(one.quality.precision())) " and recall "
                     (value(one.quality.recall())) " were measured for it."
                 }
@@ -276,7 +277,7 @@ fn degenerate(found: &Evaluation, run: &Report) -> Section {
     let counts = found.degenerate.iter();
     let counts = counts.map(|one| (one.reason.name(), one.texts));
     Section {
-        id: "degenerate",
+        id: "degenerate-texts",
         title: "Degenerate texts",
         lead: html! {
             "Texts that say too little for a fingerprint: they match each other whatever they are about. Leave "
@@ -306,7 +307,7 @@ mod tests {
     use simshard_simhash::{Degenerate, TextRecipe, Window};
 
     use super::*;
-    use crate::evaluate::{DegenerateTexts, Quality};
+    use crate::evaluate::{DegenerateExamples, Quality};
 
     /// An evaluation in which everything was found, with this id and input.
     fn page(text: &str) -> String {
@@ -350,7 +351,7 @@ mod tests {
                 short_texts: 17,
                 ..Skipped::default()
             },
-            degenerate: vec![DegenerateTexts {
+            degenerate: vec![DegenerateExamples {
                 reason: Degenerate::Few,
                 texts: 7,
                 examples: vec![text.to_owned(); examples],
@@ -376,12 +377,13 @@ mod tests {
             "<rect",
             "drawn from",
             "--recipe words-v3 --distance 0",
+            " --documents 1e8</code>",
             "some/id",
             "<dt>Without words</dt><dd><data value=\"2\">2</data>",
             "<dt>Labels for texts without words</dt><dd><data value=\"4\">4</data>",
             "<dt>Of too few words</dt><dd><data value=\"17\">17</data>",
             "<p class=\"verdict\">Suggested: words-v3 at distance 0 with ",
-            "<h3>few distinct words</h3><ul class=\"samples\"><li>",
+            "<h3>few distinct runs</h3><ul class=\"samples\"><li>",
         ] {
             assert!(page.contains(part), "{part}");
         }
@@ -389,6 +391,8 @@ mod tests {
         let verdict = page.split("<p class=\"verdict\">").nth(1).unwrap();
         let verdict = verdict.split("</p>").next().unwrap();
         for figure in [
+            "Among <data value=\"100000000\">100\u{202f}000\u{202f}000</data> documents, about \
+             <data value=\"0\">0</data> unlike pairs are that near by chance.",
             "Precision <data value=\"0.75\" title=\"0.686 to 0.805\">0.750</data>",
             "recall <data value=\"1\" title=\"0.975 to 1.000\">1.000</data>",
         ] {

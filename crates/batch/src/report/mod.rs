@@ -30,6 +30,6 @@ pub use evaluation::evaluation_page;
 pub use layout::page;
 
 pub use crate::statistics::{
-    ClusterSample, Degenerate, DocumentSample, HeavyPrefix, MemberSample, PairSample, Why,
+    ClusterSample, DocumentSample, HeavyPrefix, MemberSample, PairSample, SpecialFingerprint, Why,
 };
 pub use crate::texts::Excerpt;

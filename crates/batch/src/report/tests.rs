@@ -118,13 +118,13 @@ fn full(text: &str) -> Report {
             prefix: 0xbeef,
             documents: 30,
         }],
-        degenerate: vec![Degenerate {
+        degenerate_fingerprints: vec![SpecialFingerprint {
             fingerprint: 0,
             documents: 30,
             samples: vec![text.clone()],
             why: Why::AllZero,
         }],
-        crowded: vec![Degenerate {
+        crowded: vec![SpecialFingerprint {
             fingerprint: 77,
             documents: 31,
             samples: vec![text.clone()],
@@ -160,7 +160,7 @@ const SECTIONS: [&str; 13] = [
     "lengths",
     "prefixes",
     "crowded",
-    "degenerate",
+    "degenerate-fingerprints",
     "degenerate-texts",
     "timings",
     "skipped",
@@ -330,7 +330,7 @@ fn how_many_times_the_mean_a_prefix_holds_is_said_where_that_is_no_chance() {
 #[test]
 fn a_fingerprint_is_shown_in_decimal_as_everywhere_else() {
     let mut report = full("a");
-    report.degenerate[0].fingerprint = 0xa81e_22c4_55d0_913b;
+    report.degenerate_fingerprints[0].fingerprint = 0xa81e_22c4_55d0_913b;
     let page = Parsed::of(&page(&report));
     assert!(page.text.contains("12114158274321879355"), "{}", page.text);
     assert!(!page.text.contains("a81e22c455d0913b"));
@@ -358,15 +358,15 @@ fn one_cluster_of_a_billion_documents_has_one_bar() {
 
 #[test]
 fn what_texts_lack_that_a_recipe_makes_nothing_of_is_said() {
-    let empty = Degenerate {
+    let empty = SpecialFingerprint {
         why: Why::EmptyText,
-        ..full("id").degenerate[0].clone()
+        ..full("id").degenerate_fingerprints[0].clone()
     };
     let few = "fewer than 5 characters, which is too short for textdedup-3";
     for (too_little, said) in [(None, "no words"), (Some(few.to_owned()), few)] {
         let report = Report {
             too_little,
-            degenerate: vec![empty.clone()],
+            degenerate_fingerprints: vec![empty.clone()],
             ..full("id")
         };
         let text = Parsed::of(&page(&report)).text;
@@ -399,10 +399,10 @@ fn the_page_stays_small_whatever_the_report_holds() {
             200
         ],
         heaviest_prefixes: vec![one.heaviest_prefixes[0]; 65_536],
-        degenerate: vec![
-            Degenerate {
+        degenerate_fingerprints: vec![
+            SpecialFingerprint {
                 samples: vec![text.clone(); 100],
-                ..one.degenerate[0].clone()
+                ..one.degenerate_fingerprints[0].clone()
             };
             200
         ],

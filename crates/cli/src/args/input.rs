@@ -26,8 +26,7 @@ pub struct InputArgs {
     /// Commands that talk to a router check all input before they use any of it: a bad line stops
     /// them before anything is sent. For this, standard input and pipes are first copied to a
     /// temporary file; with --skip-bad-lines they are used as they arrive. The other commands
-    /// read once. Parquet that does not stand in a file of its own is copied to a temporary file in any
-    /// case.
+    /// read once. Parquet is copied to a temporary file in any case, unless it is an uncompressed file.
     #[arg(value_name = "PATH", value_hint = ValueHint::AnyPath, help_heading = None)]
     pub paths: Vec<PathBuf>,
 

@@ -5,7 +5,7 @@ use std::fs;
 use std::process::Command;
 
 use serde_json::Value;
-use simshard_testkit::run;
+use simshard_testkit::{run, run_with_open_input};
 
 use crate::{BINARY, log};
 
@@ -52,9 +52,14 @@ fn figures_and_a_suggestion_are_printed() {
         );
     }
     assert!(text.contains("\nsuggested: "), "{text}");
+    assert!(
+        text.contains(" pairs by chance among 1e8 documents\n"),
+        "{text}"
+    );
     let last = text.lines().last().unwrap();
     assert!(
-        last.starts_with("simshard corpus create NAME --recipe "),
+        last.starts_with("simshard corpus create NAME --recipe ")
+            && last.ends_with(" --documents 1e8"),
         "{text}"
     );
 }
@@ -96,26 +101,26 @@ fn degenerate_texts_are_named_and_short_ones_left_out_where_that_is_asked_for() 
     let args = ["evaluate", "--format", "jsonl", "--recipes", "words-v2"];
     let output = run(BINARY, args, with(&few));
     let text = String::from_utf8(output.stdout.clone()).unwrap();
-    let start = "243 texts, 120 true pairs, 1 without words, 3 degenerate: few distinct words\n\
-                 degenerate, few distinct words: few x y\n\
-                 degenerate, few distinct words: few x y z\n\
-                 degenerate, few distinct words: few x y z x y z x y z\n\nwords-v2\n";
+    let start = "243 texts, 120 true pairs, 1 without words, 3 degenerate: few distinct runs\n\
+                 degenerate, few distinct runs: few x y\n\
+                 degenerate, few distinct runs: few x y z\n\
+                 degenerate, few distinct runs: few x y z x y z x y z\n\nwords-v2\n";
     assert!(text.starts_with(start), "{text}");
     assert_eq!(log(&output), "");
 
     let leaving_out = [&args[..], &["--min-words", "4"]].concat();
     let output = run(BINARY, &leaving_out, with(&few));
     let text = String::from_utf8(output.stdout.clone()).unwrap();
-    let start = "241 texts, 120 true pairs, 3 of too few words, 1 degenerate: few distinct words\n\
-                 degenerate, few distinct words: few x y z x y z x y z\n\n";
+    let start = "241 texts, 120 true pairs, 3 of too few words, 1 degenerate: few distinct runs\n\
+                 degenerate, few distinct runs: few x y z x y z x y z\n\n";
     assert!(text.starts_with(start), "{text}");
     assert_eq!(log(&output), "skipped 3 short texts\n");
 
     let output = run(BINARY, [&leaving_out[..], &["--json"]].concat(), with(&few));
     let all: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!((&all["texts"], &all["short"]), (&241.into(), &3.into()));
-    assert_eq!(all["degenerate"]["few distinct words"], 1);
-    let examples = &all["degenerate_examples"]["few distinct words"];
+    assert_eq!(all["degenerate"]["few distinct runs"], 1);
+    let examples = &all["degenerate_examples"]["few distinct runs"];
     assert_eq!(examples, &serde_json::json!(["few x y z x y z x y z"]));
 }
 
@@ -149,7 +154,7 @@ fn labels_and_html_are_read() {
                  1 labelled for texts that are not there\n";
     assert!(text.starts_with(start), "{text}");
 
-    fs::write(folder.path().join("bad.tsv"), "0a 0b 1\n").unwrap();
+    fs::write(folder.path().join("bad.tsv"), "\n0a 0b 1\n").unwrap();
     let bad = folder.path().join("bad.tsv");
     let output = run(
         BINARY,
@@ -158,7 +163,7 @@ fn labels_and_html_are_read() {
     );
     assert_eq!(output.status.code(), Some(2));
     assert!(
-        log(&output).contains("bad.tsv: line 1: not two ids"),
+        log(&output).contains("bad.tsv: line 2: not two ids"),
         "{}",
         log(&output)
     );
@@ -210,13 +215,14 @@ fn the_exit_code_says_whether_anything_will_do() {
     let output = run(BINARY, args.split(' '), &(few + left_out));
     assert_eq!(output.status.code(), Some(2));
     let said = "skipped 1 bad line, 1 short text\n  <stdin>:103: no object is no JSON object: expected ident (column 2)\n\
-                101 texts, 50 true pairs, 1 of too few words, 1 degenerate: few distinct words\nerror: ";
+                101 texts, 50 true pairs, 1 of too few words, 1 degenerate: few distinct runs\nerror: ";
     assert!(log(&output).starts_with(said), "{}", log(&output));
 
-    let output = run(
+    // More than is read before it begins to work: it does not wait for the end.
+    let output = run_with_open_input(
         BINARY,
         ["evaluate", "--format", "jsonl", "--sample", "100"],
-        pairs(),
+        pairs().repeat(60),
     );
     assert_eq!(output.status.code(), Some(2));
     assert!(

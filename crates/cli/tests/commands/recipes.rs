@@ -32,7 +32,7 @@ fn file_commands_leave_out_texts_without_fingerprint_and_count_them() {
     ] {
         let few = rows - 1;
         let said =
-            format!("recipe {recipe}\n{skipped}degenerate texts: {few} of few distinct words\n");
+            format!("recipe {recipe}\n{skipped}degenerate texts: {few} of few distinct runs\n");
         let with = ["--format", "jsonl", "--recipe", recipe];
         let (table, log) = both(&[&["hash"][..], &with].concat());
         assert_eq!(
@@ -74,7 +74,7 @@ fn a_sample_counts_its_own_texts() {
     for (most, said) in [("1", ""), ("2", "skipped 1 unhashable text\n")] {
         let args = ["hash", "--format", "jsonl", "--sample", most];
         let expected =
-            format!("recipe words-v3\n{said}degenerate texts: {most} of few distinct words\n");
+            format!("recipe words-v3\n{said}degenerate texts: {most} of few distinct runs\n");
         assert_eq!(both(&args).1, expected);
     }
 }
@@ -93,7 +93,7 @@ fn degenerate_texts_are_counted_and_short_ones_left_out_where_that_is_asked_for(
     let folder = tempfile::tempdir().unwrap();
     let report = folder.path().join("report.html");
     let report = ["--report", report.to_str().unwrap()];
-    let all = "degenerate texts: 1 of few distinct words, 1 of one run over and over, 1 of mostly digits\n";
+    let all = "degenerate texts: 1 of few distinct runs, 1 of one run over and over, 1 of mostly digits\n";
     let kept =
         "skipped 1 short text\ndegenerate texts: 1 of one run over and over, 1 of mostly digits\n";
     for (min_words, rows, said) in [("0", 4, all), ("3", 4, all), ("4", 3, kept)] {

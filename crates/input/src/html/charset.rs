@@ -1,6 +1,6 @@
 //! From bytes to characters, in the order of the HTML standard. First comes a byte order mark, then the `charset` of
 //! the HTTP header, then a `meta` element or XML declaration at the beginning. Without any, it is UTF-8 where that
-//! fits, and windows-1252 where it does not.
+//! fits, up to a last character that is cut, and windows-1252 where it does not.
 
 use std::borrow::Cow;
 
@@ -37,9 +37,14 @@ fn encoding_of(bytes: &[u8], content_type: Option<&[u8]>) -> &'static Encoding {
         .or_else(|| declared_in(head));
     match declared {
         Some(encoding) => encoding,
-        None if std::str::from_utf8(bytes).is_ok() => UTF_8,
+        None if is_utf8_so_far(bytes) => UTF_8,
         None => WINDOWS_1252,
     }
+}
+
+/// Whether these bytes are UTF-8, or its beginning: crawlers cut long pages, even within a character.
+fn is_utf8_so_far(bytes: &[u8]) -> bool {
+    std::str::from_utf8(bytes).map_or_else(|error| error.error_len().is_none(), |_| true)
 }
 
 /// The character set that the beginning of a page declares. What can be read in ASCII is not
@@ -86,7 +91,7 @@ fn in_meta(head: &[u8]) -> Option<&'static Encoding> {
     }
 }
 
-/// That of a `meta` element: its own, or that of the header that it stands for.
+/// That of a `meta` element: its own, or that of the header that it repeats.
 fn declared_by(attributes: &[Attribute<'_>]) -> Option<&'static Encoding> {
     let get = |name: &[u8]| {
         let mut found = attributes.iter();

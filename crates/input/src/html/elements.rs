@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use aho_corasick::AhoCorasick;
 
-/// How an element stands in the text around it.
+/// How an element breaks the text around it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Flow {
     /// It is a part of its line, even of a word.
@@ -17,7 +17,7 @@ pub(super) enum Flow {
     Heading,
 }
 
-/// What gives an element its role: the last of these that does, whatever stands first in the markup.
+/// What gives an element its role: the last of these that does, whatever comes first in the markup.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Source {
     /// Its name, unless it is one of those below.
@@ -95,7 +95,7 @@ fn any_of(words: &[&str]) -> AhoCorasick {
         .expect("a few words make a small automaton")
 }
 
-/// How the element of a name stands in the text. One that is not known is a block: parting words
+/// How the element of a name breaks the text. One that is not known is a block: parting words
 /// that belong together does less harm than joining others.
 pub(super) fn flow(name: &[u8]) -> Flow {
     match name {

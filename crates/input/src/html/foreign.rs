@@ -19,7 +19,7 @@ impl Language {
         }
     }
 
-    /// Whether HTML stands in its element of this name. The standard calls these integration points.
+    /// Whether its element of this name holds HTML. The standard calls these integration points.
     pub(super) fn holds_html(self, name: &[u8]) -> bool {
         match self {
             Self::Html => true,

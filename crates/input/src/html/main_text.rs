@@ -66,7 +66,7 @@ fn region_without_links(page: &Page, (start, end): (usize, usize)) -> Vec<bool> 
     kept
 }
 
-/// Blocks of prose that stand near each other, from the first to the last.
+/// Blocks of prose that are near each other, from the first to the last.
 struct Run {
     first: usize,
     last: usize,

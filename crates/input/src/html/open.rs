@@ -23,7 +23,7 @@ enum Kind {
     /// `option` and `optgroup`.
     Choice,
     Paragraph,
-    /// A block that may stand between an item and its list: `div`, `address`.
+    /// A block that may be between an item and its list: `div`, `address`.
     Loose,
     Block,
     List,
@@ -31,7 +31,7 @@ enum Kind {
     /// `dd` and `dt`.
     Term,
     Table,
-    /// `tbody`, `caption`, and what else stands right in a table.
+    /// `tbody`, `caption`, and the other children of a table.
     RowGroup,
     Row,
     Cell,
@@ -281,7 +281,7 @@ fn kind(name: &[u8]) -> Kind {
     }
 }
 
-/// Whether a block cannot stand in a paragraph.
+/// Whether a paragraph cannot hold a block of this name.
 fn ends_paragraph(name: &[u8]) -> bool {
     matches!(
         name,

@@ -21,6 +21,9 @@ pub(super) struct Page {
     pub(super) blocks: Vec<Block>,
     /// Those that are marked as main: from one block to another.
     pub(super) regions: Vec<(usize, usize)>,
+    /// Whether it is XHTML. There any tag can end itself, and CDATA sections are text as in SVG and MathML. Those of
+    /// HTML are comments.
+    is_xhtml: bool,
     open: OpenElements,
     roles: Roles,
     tag: Tag,
@@ -58,19 +61,22 @@ struct Tag {
     attribute: Vec<u8>,
     role: Option<(Source, Role)>,
     has_address: bool,
+    /// Whether it is of XHTML, and its own end tag.
+    ends_itself: bool,
 }
 
 impl Page {
-    pub(super) fn new(markup: &str) -> Self {
+    /// Reads a page, which is XHTML if it has an XML declaration, or if this says so.
+    pub(super) fn new(markup: &str, is_xhtml: bool) -> Self {
         let markup = &*without_nuls(Cow::Borrowed(markup));
         let mut page = Self {
             text: String::with_capacity(markup.len() / 2),
+            is_xhtml: is_xhtml || markup.trim_start().starts_with("<?xml"),
             ..Self::default()
         };
         let mut emitter = CallbackEmitter::new(&mut page);
         emitter.naively_switch_states(true);
-        let is_xml = markup.trim_start().starts_with("<?xml");
-        let Ok(()) = Tokenizer::new_with_emitter(markup, Tokens { emitter, is_xml }).finish();
+        let Ok(()) = Tokenizer::new_with_emitter(markup, Tokens(emitter)).finish();
         page.end_block();
         page.leave_beyond(0);
         page
@@ -92,6 +98,7 @@ impl Page {
             }
             CallbackEvent::AttributeValue { value } => self.tag.note(value),
             CallbackEvent::CloseStartTag { self_closing } => {
+                self.tag.ends_itself = self.is_xhtml && *self_closing;
                 let tag = std::mem::take(&mut self.tag);
                 self.start(&tag, *self_closing);
                 self.tag = tag;
@@ -120,11 +127,21 @@ impl Page {
         }
         let role = self.role(tag);
         let region = self.regions.len();
-        if self.open.push(name, is_self_closing, role, region)
-            && let Some(role) = role
-        {
+        if !self.open.push(name, is_self_closing, role, region) {
+            return;
+        }
+        if let Some(role) = role {
             self.enter(role);
         }
+        if tag.ends_itself {
+            self.end(name);
+        }
+    }
+
+    /// Whether markup follows the last start tag, even one of raw text such as `script`. It is so behind tags of SVG and
+    /// MathML, and those that ended themselves.
+    fn is_before_markup(&self) -> bool {
+        self.open.is_last_pushed_foreign || self.tag.ends_itself
     }
 
     /// Leaves SVG and MathML at a tag that ends them.
@@ -310,17 +327,13 @@ impl Callback<Infallible, ()> for &mut Page {
 }
 
 /// The tokens of a page.
-struct Tokens<'a> {
-    emitter: CallbackEmitter<&'a mut Page>,
-    /// Whether it is XHTML, whose CDATA sections are text as in SVG and MathML. Those of HTML are comments.
-    is_xml: bool,
-}
+struct Tokens<'a>(CallbackEmitter<&'a mut Page>);
 
 impl ForwardingEmitter for Tokens<'_> {
     type Token = Infallible;
 
     fn inner(&mut self) -> &mut impl Emitter<Token = Infallible> {
-        &mut self.emitter
+        &mut self.0
     }
 
     fn should_emit_errors(&mut self) -> bool {
@@ -328,12 +341,13 @@ impl ForwardingEmitter for Tokens<'_> {
     }
 
     fn adjusted_current_node_present_but_not_in_html_namespace(&mut self) -> bool {
-        self.is_xml || self.emitter.callback_mut().open.is_foreign()
+        let page = self.0.callback_mut();
+        page.is_xhtml || page.open.is_foreign()
     }
 
-    /// The emitter goes by the names of raw text, such as `script`. In SVG and MathML they name markup.
+    /// The emitter goes by the names of tags alone.
     fn emit_current_tag(&mut self) -> Option<State> {
-        let state = self.emitter.emit_current_tag();
-        state.filter(|_| !self.emitter.callback_mut().open.is_last_pushed_foreign)
+        let state = self.0.emit_current_tag();
+        state.filter(|_| !self.0.callback_mut().is_before_markup())
     }
 }

@@ -4,6 +4,7 @@ mod charset;
 mod foreign;
 mod hostile;
 mod main_content;
+mod xhtml;
 
 use super::*;
 

@@ -6,7 +6,7 @@ use crate::chunk::Chunk;
 use crate::document::Record;
 use crate::fields::JsonFields;
 use crate::format::Format;
-use crate::html::Html;
+use crate::html::Extraction;
 use crate::needs::Needs;
 use crate::notation::Notation;
 use crate::options::InputOptions;
@@ -25,7 +25,7 @@ enum LineFormat {
     /// The line is the text.
     Lines,
     /// The line is a JSON object, whose text may be a page.
-    Jsonl(JsonFields, Html),
+    Jsonl(JsonFields, Extraction),
     /// The line is an id, a tab and a fingerprint.
     Tsv(Notation),
 }
@@ -43,7 +43,8 @@ impl LineParser {
             Format::Hashes => LineFormat::Hashes(options.notation),
             Format::Lines => LineFormat::Lines,
             Format::Jsonl => {
-                LineFormat::Jsonl(options.json_fields(needs.recipe), options.of_texts())
+                let extraction = options.of_texts().into();
+                LineFormat::Jsonl(options.json_fields(needs.recipe), extraction)
             }
             Format::Tsv => LineFormat::Tsv(options.notation),
             Format::Csv | Format::Parquet | Format::Arrow | Format::Warc | Format::Files => {
@@ -86,9 +87,9 @@ impl LineParser {
             LineFormat::Tsv(notation) => {
                 walk.each_text(|line, text| tsv::parse(line.number, text, *notation))
             }
-            LineFormat::Jsonl(fields, html) => walk.each_text(|line, text| {
+            LineFormat::Jsonl(fields, extraction) => walk.each_text(|line, text| {
                 let record = json::parse(fields, line, text)?;
-                Ok(record.map(|record| html.of_record(record)))
+                Ok(record.map(|record| extraction.of_record(record)))
             }),
         }
     }

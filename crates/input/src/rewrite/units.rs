@@ -7,7 +7,7 @@ use super::{DocumentReader, MarkedDocuments};
 use crate::columns::{Columns, IdColumn};
 use crate::document::{Content, Document, Record};
 use crate::error::InputError;
-use crate::html::Html;
+use crate::html::Extraction;
 use crate::next_item::NextItem;
 use crate::preference::Preference;
 use crate::records::UnitDocuments;
@@ -29,7 +29,7 @@ struct Wave {
 /// A document, its first and its last unit, and the rank that a field gives it.
 struct Placed {
     document: Document,
-    html: Html,
+    extraction: Extraction,
     units: (u64, u64),
     rank: u64,
 }
@@ -83,7 +83,7 @@ impl DocumentReader {
         let (mut columns, mut ids) = (Columns::default(), IdColumn::default());
         let (mut ranks, mut units) = (Vec::new(), Vec::new());
         for one in placed {
-            let record = one.html.of_record(Record::from(&one.document));
+            let record = one.extraction.of_record(Record::from(&one.document));
             let before = columns.fingerprints.len();
             columns.push(&record, self.recipe, Some(&mut ids));
             if columns.fingerprints.len() == before {
@@ -117,11 +117,11 @@ impl Wave {
                     }
                     wave.skipped += &skipped;
                 }
-                Some(NextItem::Document(document, html)) => {
+                Some(NextItem::Document(document, extraction)) => {
                     bytes += size_of(&document);
                     wave.placed.push(Placed {
                         document,
-                        html,
+                        extraction,
                         units: units.units(),
                         rank: units.rank(),
                     });

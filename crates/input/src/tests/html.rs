@@ -90,6 +90,16 @@ fn texts_of_objects_are_pages_only_where_the_caller_says_so() {
     }
 }
 
+/// The texts of the only record of a crawl.
+fn texts_of_record(kind: &str, content_type: &str, block: &str) -> [String; 4] {
+    let warc = format!(
+        "WARC/1.0\r\nWARC-Type: {kind}\r\nWARC-Target-URI: a\r\nContent-Type: {content_type}\r\n\
+         Content-Length: {}\r\n\r\n{block}\r\n\r\n",
+        block.len()
+    );
+    texts(&args(Format::Warc, &[]), warc.as_bytes())
+}
+
 #[test]
 fn records_of_a_crawl_are_pages_by_their_type() {
     let http = format!("HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n{PAGE}");
@@ -98,13 +108,35 @@ fn records_of_a_crawl_are_pages_by_their_type() {
         ("resource", "text/html", PAGE),
         ("conversion", "application/xhtml+xml", PAGE),
     ] {
-        let warc = format!(
-            "WARC/1.0\r\nWARC-Type: {kind}\r\nWARC-Target-URI: a\r\nContent-Type: {content_type}\r\n\
-             Content-Length: {}\r\n\r\n{block}\r\n\r\n",
-            block.len()
-        );
-        let texts = texts(&args(Format::Warc, &[]), warc.as_bytes());
+        let texts = texts_of_record(kind, content_type, block);
         assert_eq!(texts, [MAIN, MAIN, ALL, PAGE], "{kind}");
+    }
+}
+
+#[test]
+fn pages_are_xhtml_by_their_names_and_types() {
+    let folder = Folder::new();
+    let page = format!("<html><head><title/><script src=\"a.js\"/></head><body>{PAGE}");
+    let (read, empty) = ([MAIN, MAIN, ALL, &page], ["", "", "", &page]);
+    for (name, expected) in [
+        ("a.xhtml", read),
+        ("a.XHTML.gz", read),
+        ("a.html", empty),
+        ("a", empty),
+    ] {
+        let path = folder.write(name, &page);
+        assert_eq!(
+            texts(&args(Format::Files, &[path]), b""),
+            expected,
+            "{name}"
+        );
+    }
+    for (content_type, expected) in [("application/xhtml+xml", read), ("text/html", empty)] {
+        let http = format!("HTTP/1.1 200 OK\r\nContent-Type: {content_type}\r\n\r\n{page}");
+        let response = texts_of_record("response", "application/http", &http);
+        assert_eq!(response, expected, "{content_type}");
+        let resource = texts_of_record("resource", content_type, &page);
+        assert_eq!(resource, expected, "{content_type}");
     }
 }
 

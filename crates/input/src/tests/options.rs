@@ -321,6 +321,25 @@ fn input_tells_what_it_carries() {
 }
 
 #[test]
+fn the_words_of_documents_without_texts_are_not_counted() {
+    for arguments in [
+        "--format hashes",
+        "--format tsv",
+        "--format jsonl --fingerprint-field f",
+        "--format csv --fingerprint-field f",
+        "--format jsonl --features-field f",
+    ] {
+        let mut options = options(&arguments.split(' ').collect::<Vec<_>>());
+        options.min_words = 1;
+        assert_eq!(
+            message(open_bytes(&options, b"")),
+            "--min-words counts the words of texts, and these documents carry none: leave it out",
+            "{arguments}"
+        );
+    }
+}
+
+#[test]
 fn a_recipe_for_something_else_than_the_documents_carry_is_refused() {
     let refusal = |arguments: &str, recipe: Recipe| {
         let options = options(&arguments.split(' ').collect::<Vec<_>>());

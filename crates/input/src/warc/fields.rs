@@ -56,19 +56,18 @@ pub(super) enum TextKind {
     /// `text/plain` in UTF-8, or in a part of it.
     Plain,
     /// HTML in any character set.
-    Page,
+    Html,
+    /// XHTML in any character set.
+    Xhtml,
 }
 
 /// The kind of text of a `Content-Type`; `None` if it is no readable text.
 pub(super) fn text_kind(content_type: &[u8]) -> Option<TextKind> {
-    let media_type = media_type(content_type);
-    let is_page = ["text/html", "application/xhtml+xml"]
-        .into_iter()
-        .any(|page| media_type.eq_ignore_ascii_case(page));
-    if is_page {
-        return Some(TextKind::Page);
+    match media_type(content_type).to_ascii_lowercase().as_str() {
+        "text/html" => Some(TextKind::Html),
+        "application/xhtml+xml" => Some(TextKind::Xhtml),
+        _ => is_plain_text(content_type).then_some(TextKind::Plain),
     }
-    is_plain_text(content_type).then_some(TextKind::Plain)
 }
 
 /// What a `Content-Type` is called where its records are counted.

@@ -20,6 +20,7 @@ const PIECES: &[&str] = &[
     "<![CDATA[",
     "]]>",
     "<?xml encoding='",
+    "<?xml version='1.0'?>",
     "?>",
     "<!DOCTYPE html>",
     "<html>",
@@ -57,10 +58,12 @@ const PIECES: &[&str] = &[
     "<template>",
     "</template>",
     "<script>SECRET",
+    "<script/>",
     "</script>",
     "<style>",
     "</style>",
     "<title>",
+    "<title/>",
     "</title>",
     "<textarea>",
     "</textarea>",
@@ -96,13 +99,14 @@ const PIECES: &[&str] = &[
     "A sentence that is long enough to be taken for the main content of a page, by its length. ",
 ];
 
-/// What may follow the type in a header.
-const TYPES: [&str; 5] = [
-    "",
-    "; charset=utf-8",
-    "; charset=utf-16be",
-    "; charset=iso-2022-jp",
-    "; charset=",
+/// The types in a header.
+const TYPES: [&str; 6] = [
+    "text/html",
+    "text/html; charset=utf-8",
+    "text/html; charset=utf-16be",
+    "text/html; charset=iso-2022-jp",
+    "text/html; charset=",
+    "application/xhtml+xml",
 ];
 
 fn check_page(markup: &str) {
@@ -148,7 +152,7 @@ fn spliced_bytes_in_a_record() {
     let content_type = prop::sample::select(&TYPES[..]);
     let inputs = (spliced(pieces, 24), content_type, html);
     proptest!(cases(), |((Bytes(page), content_type, html) in inputs)| {
-        let http = format!("HTTP/1.1 200 OK\r\nContent-Type: text/html{content_type}\r\n\r\n");
+        let http = format!("HTTP/1.1 200 OK\r\nContent-Type: {content_type}\r\n\r\n");
         let header = format!(
             "WARC/1.0\r\nWARC-Type: response\r\nWARC-Target-URI: a\r\n\
              Content-Type: application/http\r\nContent-Length: {}\r\n\r\n",

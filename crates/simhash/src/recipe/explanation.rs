@@ -180,7 +180,8 @@ fn jenkins_window_compat(recipe: TextRecipe, window: Window) -> Explanation {
         features: format!("each {window} consecutive bytes but the last such window"),
         empty: format!("texts of {window} bytes or fewer give 0"),
         source: "https://github.com/ChenghaoMou/simhash, which drops the last window of each text",
-        choose: "fingerprints made by that program",
+        choose: "fingerprints made by that program; not for indented texts, such as code and HTML, \
+                 which look alike by their spaces",
         ..jenkins_window(recipe, window)
     }
 }
@@ -195,7 +196,8 @@ fn text_dedup(recipe: TextRecipe, window: Window) -> Explanation {
         ),
         version: UNICODE,
         source: "https://github.com/ChenghaoMou/text-dedup 0.4.0, its SimHash with 64 bits",
-        choose: "fingerprints made by that Python package",
+        choose: "fingerprints made by that Python package; textdedup-3 misses over half of the \
+                 edited texts at distance 3",
         ..Recipe::Text(recipe).begin()
     }
 }

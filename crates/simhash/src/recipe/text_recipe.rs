@@ -133,11 +133,11 @@ impl TextRecipe {
             }
             Self::JenkinsWindowCompat(_) => {
                 "windows of bytes without the last, as ChenghaoMou's simhash has them: \
-                 for fingerprints made by that program"
+                 for fingerprints made by that program, as indentation makes texts alike"
             }
             Self::TextDedup(_) => {
                 "runs of characters, each once, as the SimHash of Python's text-dedup 0.4: \
-                 for fingerprints made by that package"
+                 for fingerprints made by that package, as it misses many edited texts"
             }
         }
     }

@@ -7,6 +7,7 @@ pub(super) fn cases() -> Vec<Case> {
     let mut cases = pair_cases();
     cases.extend(dense_cases());
     cases.extend(recipe_cases());
+    cases.push(evaluate_case());
     cases.extend(dedup_cases());
     cases
 }
@@ -22,7 +23,7 @@ fn dedup_cases() -> Vec<Case> {
                 AtMost(1.25),
                 Unit::Times,
             )],
-            |programs| Ok(vec![programs.dedup("dedup")?.number("against_sum")?]),
+            |programs| Ok(vec![programs.in_folder("dedup")?.number("against_sum")?]),
         ),
         Case::light(
             &[row(
@@ -32,7 +33,7 @@ fn dedup_cases() -> Vec<Case> {
                 Unit::Bytes,
             )],
             |programs| {
-                let figure = programs.dedup("dedup_memory")?;
+                let figure = programs.in_folder("dedup_memory")?;
                 Ok(vec![figure.number("more_bytes_per_document")?])
             },
         ),
@@ -137,34 +138,34 @@ fn dense_cases() -> Vec<Case> {
 
 fn recipe_cases() -> Vec<Case> {
     use Target::AtLeast;
-    use Unit::MegabytesASecond;
+    use Unit::{MegabytesASecond, Times};
     vec![
         Case::light(
-            &[row(
-                "words-v1",
-                "`words-v1` over real text, one thread, JSONL parsing included",
-                AtLeast(400.0),
-                MegabytesASecond,
-            )],
-            |programs| Ok(vec![programs.hash("words-v1")?]),
-        ),
-        Case::light(
-            &[row(
-                "words-v3",
-                "`words-v3` over the same text",
-                AtLeast(300.0),
-                MegabytesASecond,
-            )],
-            |programs| Ok(vec![programs.hash("words-v3")?]),
-        ),
-        Case::light(
-            &[row(
-                "words-v2",
-                "`words-v2` over the same text",
-                AtLeast(300.0),
-                MegabytesASecond,
-            )],
-            |programs| Ok(vec![programs.hash("words-v2")?]),
+            &[
+                row(
+                    "words-v1",
+                    "`words-v1` over real text, one thread, JSONL parsing included",
+                    AtLeast(400.0),
+                    MegabytesASecond,
+                ),
+                row(
+                    "words-v3",
+                    "`words-v3` over the same text, against `words-v1`",
+                    AtLeast(0.75),
+                    Times,
+                ),
+                row(
+                    "words-v2",
+                    "`words-v2` over the same text, against `words-v1`",
+                    AtLeast(0.75),
+                    Times,
+                ),
+            ],
+            |programs| {
+                let first = programs.hash("words-v1")?;
+                let newer = [programs.hash("words-v3")?, programs.hash("words-v2")?];
+                Ok(vec![first, newer[0] / first, newer[1] / first])
+            },
         ),
         Case::light(
             &[row(
@@ -180,7 +181,7 @@ fn recipe_cases() -> Vec<Case> {
                 "html-main",
                 "the main text of pages, one thread, against parsing them alone",
                 AtLeast(0.5),
-                Unit::Times,
+                Times,
             )],
             |programs| {
                 let figure = programs.bench("batch", &[], "html")?;
@@ -188,6 +189,18 @@ fn recipe_cases() -> Vec<Case> {
             },
         ),
     ]
+}
+
+fn evaluate_case() -> Case {
+    Case::light(
+        &[row(
+            "evaluate",
+            "`evaluate` of 20,000 documents of real text, all recipes, whole process, two threads",
+            Target::AtMost(60.0),
+            Unit::Seconds,
+        )],
+        |programs| Ok(vec![programs.in_folder("evaluate")?.number("seconds")?]),
+    )
 }
 
 fn all_pairs(programs: &Programs, n: &str, threads: &str) -> anyhow::Result<Cost> {

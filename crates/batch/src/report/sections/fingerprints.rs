@@ -7,7 +7,7 @@ use crate::report::bars::{Bar, Bars};
 use crate::report::numbers::{count, factor, share};
 use crate::report::section::Section;
 use crate::report::text::{common_folder, outside, outside_within};
-use crate::report::{Degenerate, Report, Why};
+use crate::report::{Report, SpecialFingerprint, Why};
 
 /// All prefixes of 16 bits.
 const PREFIXES: f64 = 65_536.0;
@@ -61,12 +61,12 @@ pub(super) fn prefixes(report: &Report) -> Option<Section> {
 }
 
 pub(super) fn degenerate(report: &Report) -> Option<Section> {
-    let all = &report.degenerate;
+    let all = &report.degenerate_fingerprints;
     if all.is_empty() {
         return None;
     }
     Some(Section {
-        id: "degenerate",
+        id: "degenerate-fingerprints",
         title: "Degenerate fingerprints",
         lead: html! {
             "Fingerprints that stand for no text: that of the empty text, and those that programs write "
@@ -93,7 +93,7 @@ pub(super) fn crowded(report: &Report) -> Option<Section> {
     })
 }
 
-fn cards(report: &Report, all: &[Degenerate]) -> Markup {
+fn cards(report: &Report, all: &[SpecialFingerprint]) -> Markup {
     let shown = report.first(all, ENTRIES);
     html! {
         ul.cards { @for one in shown { (card(one, report)) } }
@@ -118,7 +118,7 @@ pub(super) fn degenerate_texts(report: &Report) -> Option<Section> {
     })
 }
 
-fn card(one: &Degenerate, report: &Report) -> Markup {
+fn card(one: &SpecialFingerprint, report: &Report) -> Markup {
     let documents = report.documents;
     let samples = report.first(&one.samples, SAMPLES);
     let folder = common_folder(samples.iter().map(String::as_str));

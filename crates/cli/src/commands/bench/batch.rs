@@ -16,9 +16,9 @@ use crate::sources::files_or_sources;
 all_pairs and clusters start from an unsorted set in memory; sorting it is part
 of the time. hash reads a JSONL file of the text files that it found, parsing
 included; megabytes are those of the texts. html makes a page around each text.
-Peak memory is the whole process's. dedup and dedup_memory run this program on a
-file in .zst that they make of the texts: a third of its documents are near the
-one before.")]
+Peak memory is the whole process's. dedup, dedup_memory and evaluate run this
+program on a file in .zst that they make of the texts: a third of its documents
+are near the one before.")]
 pub struct BatchArgs {
     /// Measure only this case; may be given several times
     #[arg(long = "case", value_name = "CASE", value_enum)]
@@ -44,16 +44,16 @@ pub struct BatchArgs {
     /// hash: how texts become fingerprints
     #[arg(long, value_name = "NAME", default_value_t, value_parser = text_recipe_names())]
     pub recipe: TextRecipe,
-    /// hash, html, dedup: files or folders with text [default: the sources that cargo has unpacked, else this folder]
+    /// hash, html, dedup, evaluate: files or folders with text [default: the sources that cargo has unpacked, else this folder]
     #[arg(long, value_name = "PATH")]
     pub texts: Vec<PathBuf>,
-    /// hash, html, dedup: most MiB of text
+    /// hash, html, dedup, evaluate: most MiB of text
     #[arg(long, value_name = "MIB", default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..=4096))]
     pub max_mib: u32,
     /// dedup: MiB of the set, uncompressed
     #[arg(long, value_name = "MIB", default_value_t = 512, value_parser = clap::value_parser!(u32).range(1..=65_536))]
     pub dedup_mib: u32,
-    /// dedup: where the set lies while it is measured [default: the current folder]
+    /// dedup, evaluate: where the set lies while it is measured [default: the current folder]
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub folder: Option<PathBuf>,
     /// Hold all answers against another method: every pair of fingerprints, every text alone

@@ -134,7 +134,7 @@ fn suggested(suggestion: &Suggestion) -> String {
     let layout = suggestion.layout;
     format!(
         "\nsuggested: {}, distance {}, blocks {}: precision {}, recall {}\n{}, at most {} bytes a document, \
-         {} pairs by chance\n{}\n",
+         {} pairs by chance among {:e} documents\n{}\n",
         suggestion.recipe,
         layout.distance(),
         layout.blocks(),
@@ -143,6 +143,7 @@ fn suggested(suggestion: &Suggestion) -> String {
         counted(layout.table_count(), "table"),
         suggestion.bytes_a_document,
         rounded(suggestion.chance_pairs),
+        suggestion.documents,
         suggestion.command(),
     )
 }

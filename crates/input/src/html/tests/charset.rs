@@ -86,6 +86,9 @@ fn without_a_name_it_is_utf_8_where_that_fits() {
     assert!(decoded(&far, None).ends_with('Á'));
     assert_eq!(decoded("päron".as_bytes(), None), "päron");
     assert_eq!(decoded(b"p\xE4ron \x80", None), "päron €");
+    // A crawler may have cut the page within its last character, but a bad byte before the end is of another set.
+    assert_eq!(decoded(b"p\xC3\xA4ron \xE2\x82", None), "päron \u{FFFD}");
+    assert_eq!(decoded(b"p\xC3\xA4ron \xE2\x82.", None), "pÃ¤ron â‚.");
     // A meta element that can be read is not in UTF-16, and no set that loses the text is taken.
     assert!(decoded("<meta charset=utf-16>ä".as_bytes(), None).ends_with('ä'));
     assert_eq!(decoded(b"a", Some(b"text/html; charset=hz-gb-2312")), "a");

@@ -46,6 +46,10 @@ fn a_million_elements_in_each_other_are_read_in_linear_time() {
         ("end tags", "</p>".repeat(DEEP)),
         ("comments", "<!--".repeat(DEEP)),
         ("cdata", "<?xml?>".to_owned() + &"<![CDATA[".repeat(DEEP)),
+        (
+            "xhtml that ends itself",
+            "<?xml?>".to_owned() + &"<main><p hidden/><script/>".repeat(DEEP),
+        ),
         ("scripts", "<script>".repeat(DEEP)),
         ("references", "&#".repeat(DEEP)),
         ("svg", "<svg><title>".repeat(DEEP) + "x"),
@@ -144,8 +148,8 @@ fn one_huge_tag_is_read_in_linear_time() {
 
 #[test]
 fn a_block_is_held_only_where_there_is_text() {
-    let deep = Page::new(&"<nav><article>".repeat(100_000));
+    let deep = Page::new(&"<nav><article>".repeat(100_000), false);
     assert!(deep.blocks.is_empty());
-    let flat = Page::new(&"<p> </p>".repeat(100_000));
+    let flat = Page::new(&"<p> </p>".repeat(100_000), false);
     assert!(flat.blocks.is_empty());
 }

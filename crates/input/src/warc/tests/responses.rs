@@ -273,14 +273,24 @@ fn a_huge_page_is_a_bad_record() {
 
 #[test]
 fn pages_are_markup_in_the_character_set_of_their_header() {
-    for (content_type, payload) in [
-        ("text/html", "<p>päron".as_bytes()),
-        ("TEXT/HTML; Charset=\"ISO-8859-1\"", b"<p>p\xE4ron"),
-        ("application/xhtml+xml;charset=UTF-8", "<p>päron".as_bytes()),
+    for (content_type, payload, is_xhtml) in [
+        ("text/html", "<p>päron".as_bytes(), false),
+        (
+            "TEXT/HTML; Charset=\"ISO-8859-1\"",
+            b"<p>p\xE4ron".as_slice(),
+            false,
+        ),
+        (
+            "Application/XHTML+xml;charset=UTF-8",
+            "<p>päron".as_bytes(),
+            true,
+        ),
     ] {
+        let html = Html::Main;
         let fields = format!("Content-Type: {content_type}\r\n");
         let pages: Vec<_> = open(&ok(&fields, payload)).map(Result::unwrap).collect();
-        assert_eq!(pages, [(text("a", "<p>päron"), Html::Main)], "{fields}");
+        let expected = (text("a", "<p>päron"), Extraction { html, is_xhtml });
+        assert_eq!(pages, [expected], "{fields}");
     }
 }
 
