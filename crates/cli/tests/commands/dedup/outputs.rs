@@ -80,6 +80,41 @@ fn a_folder_gives_a_folder_whatever_it_holds() {
 }
 
 #[test]
+fn the_list_and_a_folder_need_places_of_their_own() {
+    let folder = Folder::new();
+    let input = folder.write("in/a.jsonl", FOX);
+    for (out, dropped) in [("out/", "out"), ("out", "in/../out")] {
+        let (out, dropped) = (folder.path(out), folder.path(dropped));
+        for input in [&*input, &folder.path("in")] {
+            let args = [input, "-f", "jsonl", "-o", &out, "--dropped", &dropped];
+            let said = refuse(&args, "");
+            assert!(
+                said.contains("--dropped and --output name the same file"),
+                "{said}"
+            );
+            assert_eq!(folder.names(), ["in"]);
+        }
+    }
+}
+
+#[test]
+fn the_list_tells_records_of_one_address_apart() {
+    let folder = Folder::new();
+    let record = |text: &str| {
+        let length = text.len();
+        format!(
+            "WARC/1.0\r\nWARC-Type: conversion\r\nWARC-Target-URI: u\r\nContent-Length: {length}\r\n\r\n{text}\r\n\r\n"
+        )
+    };
+    let records = ["one two three", "x y z", "one two three", "x y z"].map(record);
+    let input = folder.write("in.warc", records.concat());
+    let (out, dropped) = (folder.path("out.warc"), folder.path("dropped.tsv"));
+    dedup(&[&input, "-o", &out, "--dropped", &dropped], "");
+    let expected = "id\tkept\tdistance\tnumber\tkept_number\nu\tu\t0\t3\t1\nu\tu\t0\t4\t2\n";
+    assert_eq!(folder.read("dropped.tsv"), expected);
+}
+
+#[test]
 fn the_list_escapes_what_would_break_its_lines() {
     let folder = Folder::new();
     let ids = ["a\\tb", "c\\\\t\\nd", "e\\u0000\\r"];
@@ -88,7 +123,8 @@ fn the_list_escapes_what_would_break_its_lines() {
     let (out, dropped) = (folder.path("out.jsonl"), folder.path("dropped.tsv"));
     dedup(&[&input, "-o", &out, "--dropped", &dropped], "");
     assert_eq!(folder.read("out.jsonl"), line(ids[0]));
-    let expected = "id\tkept\tdistance\nc\\\\t\\nd\ta\\tb\t0\ne\\0\\r\ta\\tb\t0\n";
+    let rows = "c\\\\t\\nd\ta\\tb\t0\t2\t1\ne\\0\\r\ta\\tb\t0\t3\t1\n";
+    let expected = format!("id\tkept\tdistance\tnumber\tkept_number\n{rows}");
     assert_eq!(folder.read("dropped.tsv"), expected);
 }
 
@@ -101,8 +137,9 @@ fn the_list_names_the_files_where_there_are_several() {
     let two = folder.write("in/b.jsonl", line("x y z") + &line("one two three"));
     let (out, dropped) = (folder.path("out"), folder.path("dropped.tsv"));
     dedup(&[&none, &one, &two, "-o", &out, "--dropped", &dropped], "");
-    let row = format!("1\t1\t0\t{two}\t{one}\n");
-    let expected = format!("id\tkept\tdistance\tfile\tkept_file\n{row}{row}");
+    let row = format!("1\t1\t0\t{two}\t{one}\t");
+    let expected =
+        format!("id\tkept\tdistance\tfile\tkept_file\tnumber\tkept_number\n{row}1\t2\n{row}2\t1\n");
     assert_eq!(folder.read("dropped.tsv"), expected);
 }
 
@@ -125,8 +162,9 @@ fn the_list_escapes_paths_without_loss() {
     let root = folder.0.path().display();
     let kept = format!("{root}/a\\xFFb.jsonl");
     let expected = format!(
-        "id\tkept\tdistance\tfile\tkept_file\n1\t1\t0\t{root}/a\\xFEb.jsonl\t{kept}\n\
-         1\t1\t0\t{root}/a\\\\xFFbé.jsonl\t{kept}\n"
+        "id\tkept\tdistance\tfile\tkept_file\tnumber\tkept_number\n\
+         1\t1\t0\t{root}/a\\xFEb.jsonl\t{kept}\t1\t1\n\
+         1\t1\t0\t{root}/a\\\\xFFbé.jsonl\t{kept}\t1\t1\n"
     );
     assert_eq!(folder.read("dropped.tsv"), expected);
 }
