@@ -91,8 +91,8 @@ impl Looks {
         }
     }
 
-    /// What a file looks like if that is no document for a walk through folders. A page is one, and so is JSON or TSV
-    /// of one line or value, such as a `package.json`, unless the name of the file says that it is a page.
+    /// What a file looks like if that is no document for a walk through folders. A page is one. So is JSON or TSV
+    /// of one line or value, such as a `package.json`, unless the file is a page by its name.
     pub(crate) fn of_no_document(content: &[u8], is_page: bool) -> Option<Self> {
         let looks = Self::of(content)?;
         let lines = || lines(without_byte_order_mark(content));

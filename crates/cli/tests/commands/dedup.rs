@@ -538,39 +538,6 @@ fn killed_at_times(folder: &Folder, input: &[&str], name: &str) {
     assert!(interrupted > 0, "{name}");
 }
 
-/// DD3: one of the two cannot be put in its place, as a folder with something in it is there by then.
-#[test]
-fn what_is_kept_is_in_its_place_only_if_the_list_is() {
-    for (blocked, other, is_there) in [
-        ("out.jsonl", "dropped.tsv", true),
-        ("dropped.tsv", "out.jsonl", false),
-    ] {
-        let folder = Folder::new();
-        let (out, dropped) = (folder.path("out.jsonl"), folder.path("dropped.tsv"));
-        let mut process = Command::new(BINARY)
-            .args(["dedup", "-f", "jsonl", "-o", &out, "--dropped", &dropped])
-            .stdin(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut stdin = process.stdin.take().unwrap();
-        stdin.write_all(TEXTS.as_bytes()).unwrap();
-        block_until("both outputs begin", || folder.unfinished().len() == 2);
-        folder.write(&format!("{blocked}/file"), "");
-        drop(stdin);
-        let output = process.wait_with_output().unwrap();
-        let said = log(&output);
-        assert_eq!(output.status.code(), Some(1), "{said}");
-        let place = folder.path(blocked);
-        assert!(
-            said.contains(&format!("error: cannot write {place}: ")),
-            "{said}"
-        );
-        assert_eq!(folder.0.path().join(other).is_file(), is_there, "{blocked}");
-        assert_eq!(folder.unfinished(), [""; 0]);
-    }
-}
-
 #[test]
 fn a_signal_that_can_be_caught_leaves_nothing_behind() {
     let folder = Folder::new();
