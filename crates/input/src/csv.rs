@@ -1,5 +1,6 @@
 //! The CSV format: a header, and a document a row.
 
+mod quotes;
 mod rows;
 
 use std::borrow::Cow;

@@ -109,6 +109,14 @@ pub enum InputError {
         looks: Looks,
         taken_for: Format,
     },
+    /// A file of another format or of many documents among those that would be one document each.
+    #[error(
+        "{} looks like {looks}, and of a folder each file is read as one document: name such files alone, and \
+         {}, or add --format files for all files, or --skip-formats for those of no format",
+        path.display(),
+        looks.remedy()
+    )]
+    OtherContentInFolder { path: PathBuf, looks: Looks },
     /// A name that says nothing, or a format that is not read.
     #[error("{}", unknown(path, *looks))]
     UnknownFormat { path: PathBuf, looks: Option<Looks> },

@@ -2,6 +2,8 @@
 //!
 //! Ignore files have no say: what is a duplicate does not depend on what is under version control.
 //! Hidden files and symbolic links are passed over, except where the caller names them.
+//!
+//! Files of many documents are known by their names, before anything is read, and by their first bytes, once they are.
 
 use std::fs::{self, File};
 use std::io;
@@ -9,6 +11,7 @@ use std::path::{Path, PathBuf};
 
 use ignore::{DirEntry, Walk, WalkBuilder};
 
+use crate::byte_order_mark::without_byte_order_mark;
 use crate::decompress::{Compression, Decompressed, ReadError, damage};
 use crate::document::{Content, Document, MAX_RECORD_BYTES};
 use crate::error::InputError;
@@ -24,7 +27,8 @@ use crate::skipped::Skipped;
 use crate::suggested;
 use crate::utf16::{UTF_16_REMEDY, is_utf16};
 
-const BYTE_ORDER_MARK: char = '\u{FEFF}';
+/// Bytes of a file over the limit that are looked at.
+const LARGE_LOOKED_AT: u64 = 64 << 10;
 
 /// Reads the documents below some paths, one by one.
 pub(crate) struct FileDocuments {
@@ -35,10 +39,18 @@ pub(crate) struct FileDocuments {
     ids: Ids,
     found_any: bool,
     skipped: Skipped,
-    /// Whether named pages that look like something else are refused.
-    checks_pages: bool,
-    /// Whether files of many documents are left out, by their names.
-    skips_others: bool,
+    others: OtherFiles,
+}
+
+/// What is done with files that are of another format, such as those of many documents.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum OtherFiles {
+    /// Each is a document.
+    Read,
+    /// They are an error. Those that are no texts are left out instead, unless they are named as pages.
+    Refused,
+    /// They are left out, and counted.
+    LeftOut,
 }
 
 /// Why a file is no document.
@@ -52,7 +64,6 @@ enum Refusal {
     TooLarge,
     #[error("binary")]
     Binary,
-    /// A page by its name.
     #[error("looks like {0}")]
     OtherContent(Looks),
     #[error("UTF-16: {UTF_16_REMEDY}")]
@@ -112,7 +123,7 @@ pub(crate) fn first(roots: &[PathBuf], is: impl Fn(&Path) -> bool) -> Option<(Pa
 }
 
 impl FileDocuments {
-    pub(crate) fn new(roots: &[PathBuf], html: Html, ids: Ids) -> Self {
+    pub(crate) fn new(roots: &[PathBuf], html: Html, ids: Ids, others: OtherFiles) -> Self {
         Self {
             walk: walk(roots),
             roots: roots.to_vec(),
@@ -120,25 +131,7 @@ impl FileDocuments {
             ids,
             found_any: false,
             skipped: Skipped::default(),
-            checks_pages: false,
-            skips_others: false,
-        }
-    }
-
-    /// The same, and those among the roots that are pages by their names are refused if they look like
-    /// anything else.
-    pub(crate) fn checking(self, checks_pages: bool) -> Self {
-        Self {
-            checks_pages,
-            ..self
-        }
-    }
-
-    /// The same without files of many documents.
-    pub(crate) fn without_others(self, skips_others: bool) -> Self {
-        Self {
-            skips_others,
-            ..self
+            others,
         }
     }
 
@@ -157,27 +150,27 @@ impl FileDocuments {
             };
             if is_candidate(&entry) {
                 let path = entry.path();
-                if let Some(format) = suggested::of_many(path).filter(|_| self.skips_others) {
+                let leaves_out = self.others == OtherFiles::LeftOut;
+                if let Some(format) = suggested::of_many(path).filter(|_| leaves_out) {
                     tracing::warn!(?path, "skipped: looks like {format}");
-                    return Some(NextItem::Skipped(Skipped {
-                        other_files: Kinds::of(&format.to_string(), 1),
-                        ..Skipped::default()
-                    }));
+                    return Some(NextItem::Skipped(other_file(&format.to_string())));
                 }
-                let checks = self.checks_pages && entry.depth() == 0 && suggested::is_page(path);
+                let checks = self.others != OtherFiles::Read;
                 return Some(match read(path, self.ids, self.html, checks) {
                     Ok((document, extraction)) => NextItem::Document(document, extraction),
-                    Err(Refusal::OtherContent(looks)) => {
-                        NextItem::Failed(InputError::OtherContent {
-                            file: path.display().to_string(),
-                            looks,
-                            taken_for: Format::Files,
-                        })
+                    Err(Refusal::OtherContent(looks)) if self.refuses(looks, &entry) => {
+                        NextItem::Failed(refused(&entry, looks))
                     }
                     Err(refusal) => NextItem::Skipped(refusal.record(&entry)),
                 });
             }
         }
+    }
+
+    /// Whether a file that looks like this is an error.
+    fn refuses(&self, looks: Looks, entry: &DirEntry) -> bool {
+        let is_named_page = entry.depth() == 0 && suggested::is_page(entry.path());
+        self.others == OtherFiles::Refused && (is_named_page || looks.is_text())
     }
 
     /// The error at the end, if there was no file, or all were skipped. Returned once.
@@ -224,10 +217,11 @@ impl Refusal {
         }
         let mut skipped = Skipped::default();
         *match self {
+            Self::OtherContent(looks) => return other_file(&looks.to_string()),
             Self::Unreadable(_) | Self::Damaged(..) => &mut skipped.unreadable_files,
             Self::Unnameable(_) => &mut skipped.unnameable_files,
             Self::TooLarge => &mut skipped.too_large_files,
-            Self::Binary | Self::OtherContent(_) => &mut skipped.binary_files,
+            Self::Binary => &mut skipped.binary_files,
             Self::Utf16 | Self::InvalidUtf8 => &mut skipped.invalid_utf8_files,
         } += 1;
         skipped
@@ -243,6 +237,29 @@ impl Refusal {
             | Self::Utf16
             | Self::InvalidUtf8 => false,
         }
+    }
+}
+
+/// One file of another format.
+fn other_file(kind: &str) -> Skipped {
+    Skipped {
+        other_files: Kinds::of(kind, 1),
+        ..Skipped::default()
+    }
+}
+
+/// The error of a file that looks like something else.
+fn refused(entry: &DirEntry, looks: Looks) -> InputError {
+    match entry.depth() {
+        0 => InputError::OtherContent {
+            file: entry.path().display().to_string(),
+            looks,
+            taken_for: Format::Files,
+        },
+        _ => InputError::OtherContentInFolder {
+            path: entry.path().to_owned(),
+            looks,
+        },
     }
 }
 
@@ -283,7 +300,7 @@ pub(crate) fn is_candidate(entry: &DirEntry) -> bool {
 }
 
 /// The document of a file. If it is a page of HTML, `html` says how it becomes text. With `checks`,
-/// it must not look like anything else.
+/// it must not look like many documents or another format, even where it is too large for a document.
 fn read(
     path: &Path,
     ids: Ids,
@@ -293,12 +310,17 @@ fn read(
     let id = id(path, ids).map_err(Refusal::Unnameable)?;
     let file = File::open(path).map_err(Refusal::Unreadable)?;
     let metadata = file.metadata().map_err(Refusal::Unreadable)?;
-    if metadata.len() > MAX_RECORD_BYTES as u64 {
+    let is_too_large = metadata.len() > MAX_RECORD_BYTES as u64;
+    if is_too_large && !checks {
         return Err(Refusal::TooLarge);
     }
     let mut content = Vec::new();
     // One byte more than allowed shows a file that has grown, or that had no length.
-    let most = MAX_RECORD_BYTES as u64 + 1;
+    let most = if is_too_large {
+        LARGE_LOOKED_AT
+    } else {
+        MAX_RECORD_BYTES as u64 + 1
+    };
     let reader = Decompressed::new(path, Box::new(file)).map_err(Refusal::Unreadable)?;
     reader
         .read_to_end(&mut content, most)
@@ -306,15 +328,14 @@ fn read(
             ReadError::Refused(error) => Refusal::Unreadable(error),
             ReadError::Damaged(compression, error) => Refusal::Damaged(compression, error),
         })?;
-    if content.len() > MAX_RECORD_BYTES {
-        return Err(Refusal::TooLarge);
-    }
-    // Pages say themselves how they are encoded.
-    let is_other = |looks: &Looks| !matches!(looks, Looks::Page | Looks::Utf16);
-    if checks && let Some(looks) = Looks::of(&content).filter(is_other) {
+    let is_page = suggested::is_page(path);
+    if checks && let Some(looks) = Looks::of_no_document(&content, is_page) {
         return Err(Refusal::OtherContent(looks));
     }
-    let (text, html) = if suggested::is_page(path) || html::begins_a_page(&content) {
+    if is_too_large || content.len() > MAX_RECORD_BYTES {
+        return Err(Refusal::TooLarge);
+    }
+    let (text, html) = if is_page || html::begins_a_page(&content) {
         (html::decoded(&content, None), html)
     } else {
         (plain_text(content)?, Html::Raw)
@@ -338,9 +359,8 @@ fn plain_text(content: Vec<u8>) -> Result<String, Refusal> {
         return Err(Refusal::Binary);
     }
     let mut text = String::from_utf8(content).map_err(|_| Refusal::InvalidUtf8)?;
-    if text.starts_with(BYTE_ORDER_MARK) {
-        text.drain(..BYTE_ORDER_MARK.len_utf8());
-    }
+    let mark = text.len() - without_byte_order_mark(text.as_bytes()).len();
+    text.drain(..mark);
     Ok(text)
 }
 

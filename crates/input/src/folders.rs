@@ -1,17 +1,14 @@
 //! Folders as the files of one format in them, and files of other formats that are left out.
 
 use std::fs;
-use std::fs::File;
 use std::path::{Component, Path, PathBuf};
 
 use serde::Deserialize;
 
-use crate::decompress::Decompressed;
 use crate::error::InputError;
 use crate::format::Format;
 use crate::head;
 use crate::kinds::Kinds;
-use crate::looks::Looks;
 use crate::passed::Passed;
 use crate::paths::is_stdin;
 use crate::problem::excerpt;
@@ -104,16 +101,7 @@ fn other(format: Format, path: &Path) -> Result<Option<String>, InputError> {
     if let Some(found) = format_of_name(path).filter(|found| *found != format) {
         return Ok(Some(found.to_string()));
     }
-    let metadata = fs::metadata(path).map_err(InputError::unreadable(path.display()))?;
-    if !metadata.is_file() {
-        // What can be read once is not looked at.
-        return Ok(None);
-    }
-    let opened = File::open(path).and_then(|file| Decompressed::new(path, Box::new(file)));
-    let reader = opened.map_err(InputError::unreadable(path.display()))?;
-    // What cannot be decompressed says so when it is read.
-    let peeked = head::peek(reader.into_reader()).ok();
-    let looks = peeked.and_then(|(head, _)| Looks::of(&head));
+    let looks = head::looks_of_file(path)?;
     let looks = looks.filter(|looks| looks.format() != Some(format));
     Ok(looks.map(|looks| looks.to_string()))
 }

@@ -1,8 +1,26 @@
 //! The beginning of a source, looked at and put back.
 
+use std::fs::{self, File};
 use std::io::{self, Cursor, ErrorKind, Read};
+use std::path::Path;
 
-use crate::looks::LOOKED_AT;
+use crate::decompress::Decompressed;
+use crate::error::InputError;
+use crate::looks::{LOOKED_AT, Looks};
+
+/// What the content of a file looks like. `None` if it may be anything, or can be read only once: that is not looked at.
+pub(crate) fn looks_of_file(path: &Path) -> Result<Option<Looks>, InputError> {
+    let unreadable = || InputError::unreadable(path.display());
+    let metadata = fs::metadata(path).map_err(unreadable())?;
+    if !metadata.is_file() {
+        return Ok(None);
+    }
+    let opened = File::open(path).and_then(|file| Decompressed::new(path, Box::new(file)));
+    let reader = opened.map_err(unreadable())?.into_reader();
+    // What cannot be decompressed says so when it is read.
+    let peeked = peek(reader).ok();
+    Ok(peeked.and_then(|(head, _)| Looks::of(&head)))
+}
 
 /// The first line of a source as far as it is looked at, and the whole of it.
 pub(crate) fn peek(

@@ -10,7 +10,7 @@ use crate::chunk::READ_BYTES;
 use crate::document::{Carries, Document};
 use crate::documents::Documents;
 use crate::error::InputError;
-use crate::files::{self, FileDocuments};
+use crate::files::{self, FileDocuments, OtherFiles};
 use crate::ids::Ids;
 use crate::in_order;
 use crate::needs::{Check, Needs};
@@ -86,9 +86,12 @@ impl Input {
         count: bool,
     ) -> Result<Self, InputError> {
         files::check_roots(roots)?;
-        let documents = FileDocuments::new(roots, options.of_pages(), ids);
-        let documents = documents.checking(options.format.is_none());
-        let documents = documents.without_others(options.skip_formats);
+        let others = match options.format {
+            _ if options.skip_formats => OtherFiles::LeftOut,
+            None => OtherFiles::Refused,
+            Some(_) => OtherFiles::Read,
+        };
+        let documents = FileDocuments::new(roots, options.of_pages(), ids, others);
         Ok(Self {
             document_count: count.then(|| files::count(roots)),
             carries: Carries::Texts,

@@ -32,7 +32,8 @@
 //! - I3: nothing is dropped in silence but blank lines, TSV headers, hidden files and links;
 //!   the rest is an error or counted in [`Skipped`].
 //! - I7: content is refused that looks like another format than the one taken from its name, or than the default of
-//!   standard input. A file whose name says no format is refused, too.
+//!   standard input. A file whose name says no format is refused, too. In a folder, tables and zip archives are counted
+//!   instead. One object or array of JSON, or one line of TSV, is a document there.
 //! - I5: how a source is cut into reads and chunks, and whether it is compressed, changes no record
 //!   and no error.
 //!
@@ -40,6 +41,7 @@
 
 pub mod arrow;
 mod batches;
+mod byte_order_mark;
 mod cell;
 mod chunk;
 mod columns;
@@ -99,6 +101,7 @@ pub mod warc;
 mod without_parquet;
 mod xz;
 
+pub use byte_order_mark::without_byte_order_mark;
 pub use chunk::Chunk;
 pub use columns::{Columns, for_each_part};
 pub use compress::Compressor;
@@ -129,7 +132,7 @@ pub use piece::Piece;
 pub use position::Position;
 pub use preference::{ParsePreferenceError, Preference};
 pub use problem::LineProblem;
-pub use rewrite::{MarkedDocuments, Marks, Rewrite};
+pub use rewrite::{MarkedDocuments, Marks, Places, Rewrite};
 pub use row_number::RowNumber;
 pub use row_problem::RowProblem;
 pub use skipped::Skipped;

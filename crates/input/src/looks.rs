@@ -5,6 +5,7 @@
 
 use std::fmt;
 
+use crate::byte_order_mark::without_byte_order_mark;
 use crate::error::InputError;
 use crate::format::Format;
 use crate::html;
@@ -14,8 +15,6 @@ use crate::utf16::{UTF_16_REMEDY, is_utf16};
 /// Most bytes that are looked at.
 pub(crate) const LOOKED_AT: usize = 4096;
 
-const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
-
 /// What content looks like.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the names are those of formats")]
@@ -24,6 +23,8 @@ pub enum Looks {
     Json,
     /// An array of objects.
     JsonArray,
+    /// An array of strings.
+    JsonStrings,
     Tsv,
     Warc,
     Arc,
@@ -40,7 +41,7 @@ impl Looks {
     /// What content looks like that begins with these bytes, which hold its first line as far as it goes;
     /// `None` if it may be anything.
     pub(crate) fn of(bytes: &[u8]) -> Option<Self> {
-        let bytes = bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(bytes);
+        let bytes = without_byte_order_mark(bytes);
         let bytes = &bytes[..bytes.len().min(LOOKED_AT)];
         for (beginning, looks) in [
             (&b"PAR1"[..], Self::Parquet),
@@ -63,8 +64,11 @@ impl Looks {
             return matches!(next, None | Some(b'"' | b'}')).then_some(Self::Json);
         }
         if let Some(rest) = bytes.trim_ascii_start().strip_prefix(b"[") {
-            let next = rest.trim_ascii_start().first();
-            return matches!(next, None | Some(b'{')).then_some(Self::JsonArray);
+            return match rest.trim_ascii_start().first() {
+                None | Some(b'{') => Some(Self::JsonArray),
+                Some(b'"') => Some(Self::JsonStrings),
+                Some(_) => None,
+            };
         }
         if html::begins_a_page(bytes) {
             return Some(Self::Page);
@@ -83,7 +87,41 @@ impl Looks {
             Self::Page => Some(Format::Files),
             Self::Parquet => Some(Format::Parquet),
             Self::Arrow => Some(Format::Arrow),
-            Self::JsonArray | Self::Feather | Self::Zip | Self::Utf16 => None,
+            Self::JsonArray | Self::JsonStrings | Self::Feather | Self::Zip | Self::Utf16 => None,
+        }
+    }
+
+    /// What a file looks like if that is no document for a walk through folders. A page is one. So is JSON or TSV
+    /// of one line or value, such as a `package.json`, unless the file is a page by its name.
+    pub(crate) fn of_no_document(content: &[u8], is_page: bool) -> Option<Self> {
+        let looks = Self::of(content)?;
+        let lines = || lines(without_byte_order_mark(content));
+        let is_other = match looks {
+            Self::Page | Self::Utf16 => false,
+            Self::Warc | Self::Arc => true,
+            Self::JsonArray | Self::JsonStrings => is_page,
+            Self::Json => is_page || are_objects(lines()),
+            Self::Tsv => is_page || lines().nth(1).is_some_and(is_tsv),
+            Self::Parquet | Self::Arrow | Self::Feather | Self::Zip => {
+                is_page
+                    || memchr::memchr(0, content).is_some()
+                    || std::str::from_utf8(content).is_err()
+            }
+        };
+        is_other.then_some(looks)
+    }
+
+    /// Whether a file of this would be taken for a text, were it not looked at.
+    pub(crate) const fn is_text(self) -> bool {
+        match self {
+            Self::Json
+            | Self::JsonArray
+            | Self::JsonStrings
+            | Self::Tsv
+            | Self::Warc
+            | Self::Arc
+            | Self::Page => true,
+            Self::Parquet | Self::Arrow | Self::Feather | Self::Zip | Self::Utf16 => false,
         }
     }
 
@@ -106,6 +144,10 @@ impl Looks {
             Self::JsonArray => {
                 "write each of its objects on a line, as `jq -c '.[]'` does, and add --format jsonl"
             }
+            Self::JsonStrings => {
+                "write an object for each of its strings on a line, as `jq -c '.[] | {text: .}'` does, and add \
+                 --format jsonl --id row"
+            }
             Self::Tsv => "add --format tsv",
             Self::Warc | Self::Arc => "add --format warc",
             Self::Page => "add --format files, and name the files of pages or their folder",
@@ -123,6 +165,7 @@ impl fmt::Display for Looks {
         f.write_str(match self {
             Self::Json => "JSON",
             Self::JsonArray => "an array of JSON",
+            Self::JsonStrings => "an array of JSON strings",
             Self::Tsv => "TSV of ids and fingerprints",
             Self::Warc => "WARC",
             Self::Arc => "ARC",
@@ -134,6 +177,22 @@ impl fmt::Display for Looks {
             Self::Utf16 => "UTF-16",
         })
     }
+}
+
+/// The lines of content that are not blank.
+fn lines(content: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let lines = content.split(|byte| *byte == b'\n');
+    let lines = lines.map(|line| line.strip_suffix(b"\r").unwrap_or(line));
+    lines.filter(|line| !line.trim_ascii().is_empty())
+}
+
+/// Whether the first line is an object, and another begins in the second. One object may take several lines.
+fn are_objects<'a>(mut lines: impl Iterator<Item = &'a [u8]>) -> bool {
+    let first = lines
+        .next()
+        .is_some_and(|line| line.trim_ascii_end().ends_with(b"}"));
+    let begins = |line: &[u8]| Looks::of(line) == Some(Looks::Json);
+    first && lines.next().is_some_and(begins)
 }
 
 #[cfg(test)]
@@ -149,6 +208,7 @@ mod tests {
             ("{\n", Looks::Json),
             ("[{\"id\": 1}]", Looks::JsonArray),
             ("[\n  {", Looks::JsonArray),
+            ("[\"a\", \"b\"]\n", Looks::JsonStrings),
             ("a\t17\nb\t18\n", Looks::Tsv),
             ("id\thash\r\n", Looks::Tsv),
             ("WARC/1.0\r\n", Looks::Warc),

@@ -68,6 +68,12 @@ pub enum LineProblem {
     /// CSV that ends within quotes: it is cut off, or a quote is missing.
     #[error("a quoted value does not end: the file is cut off, or a quote is missing")]
     OpenQuote,
+    /// CSV whose quotes are escaped in another way than by a second one.
+    #[error(
+        "text follows the quote that ends a value: within quotes, CSV has \"\" for a quote, and not \\\"; no row \
+         after it can be read"
+    )]
+    BehindQuote,
     /// CSV that has no line break, or in which a quote is missing.
     #[error(
         "the row takes more than {MAX_RECORD_BYTES} bytes: a quote may be missing; no row after it can be read"

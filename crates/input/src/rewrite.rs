@@ -38,13 +38,12 @@ use crate::needs::Needs;
 use crate::options::{InputOptions, Resolved};
 use crate::parse::LineParser;
 use crate::parts::Parts;
-use crate::paths::is_stdin;
 use crate::piece::Piece;
 use crate::preference::Preference;
 use crate::records::RecordReader;
 use crate::source::{self, Source};
-pub use marks::Marks;
 use marks::SourceMarks;
+pub use marks::{Marks, Places};
 
 /// An input that is read twice.
 pub struct Rewrite {
@@ -80,12 +79,12 @@ enum Units {
 struct TwiceRead {
     name: String,
     source: Option<Source>,
-    /// Where it is a file.
-    state: Option<State>,
+    /// Where it is a file, and what that was like before the first reading.
+    file: Option<(PathBuf, Option<State>)>,
 }
 
 /// What changes with a file's content: device, number, size and time of the last change.
-type State = (PathBuf, u64, u64, u64, (i64, i64));
+type State = (u64, u64, u64, (i64, i64));
 
 /// The documents of such an input.
 pub struct MarkedDocuments {
@@ -208,7 +207,9 @@ impl Rewrite {
             let units = self
                 .documents
                 .write(source, marks, |piece| take(at, piece))?;
-            if units != marks.units || twice.state != state(&twice.name) {
+            let file = twice.file.as_ref();
+            let is_changed = file.is_some_and(|(path, before)| *before != state(path));
+            if is_changed || units != marks.units {
                 let file = twice.name;
                 return Err(InputError::Changed { file }.into());
             }
@@ -297,21 +298,20 @@ impl DocumentReader {
 
 impl TwiceRead {
     fn new(source: Source) -> Self {
+        let path = source.file().map(Path::to_owned);
         Self {
             name: source.name.clone(),
-            state: state(&source.name),
+            file: path.map(|path| (path.clone(), state(&path))),
             source: Some(source),
         }
     }
 }
 
-/// The state of a file; `None` for anything else.
-fn state(name: &str) -> Option<State> {
-    let path = Path::new(name);
+/// The state of a file; `None` if it is none any more.
+fn state(path: &Path) -> Option<State> {
     let metadata = fs::metadata(path).ok().filter(fs::Metadata::is_file)?;
     let changed = (metadata.ctime(), metadata.ctime_nsec());
-    let state = (metadata.dev(), metadata.ino(), metadata.size(), changed);
-    (!is_stdin(path)).then(|| (path.to_owned(), state.0, state.1, state.2, state.3))
+    Some((metadata.dev(), metadata.ino(), metadata.size(), changed))
 }
 
 #[cfg(test)]

@@ -103,6 +103,14 @@ impl Source {
         })
     }
 
+    /// The path of a regular file.
+    pub(crate) fn file(&self) -> Option<&Path> {
+        match &self.origin {
+            Origin::File(path) => Some(path),
+            Origin::Pipe(_) | Origin::Stream(_) | Origin::Copy(_) => None,
+        }
+    }
+
     /// Opens the source for the only or the last time.
     pub(crate) fn open(self) -> Result<Box<dyn Read + Send>, InputError> {
         let opened = match self.origin {

@@ -1,17 +1,15 @@
 //! The format that paths suggest, for inputs without an explicit format.
 
-use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
 use glob::Pattern;
 
-use crate::decompress::{Compression, Decompressed};
+use crate::decompress::Compression;
 use crate::error::InputError;
 use crate::files;
 use crate::folders;
 use crate::format::Format;
 use crate::head;
-use crate::looks::Looks;
 use crate::paths::is_stdin;
 
 /// The format that all these paths suggest: by their extensions, or because there is a folder among them. A folder is
@@ -77,18 +75,10 @@ pub(crate) fn lines(paths: &[PathBuf]) -> Result<Format, InputError> {
     let Some(path) = paths.iter().find(|path| !is_stdin(path)) else {
         return Ok(Format::Lines);
     };
-    let unreadable = || InputError::unreadable(path.display());
-    let metadata = fs::metadata(path).map_err(unreadable())?;
-    let mut looks = None;
-    if metadata.is_file() {
-        let opened = File::open(path).and_then(|file| Decompressed::new(path, Box::new(file)));
-        let reader = opened.map_err(unreadable())?.into_reader();
-        // What cannot be decompressed says so when it is read.
-        let peeked = head::peek(reader).ok();
-        looks = peeked.and_then(|(head, _)| Looks::of(&head));
-    }
-    let path = path.clone();
-    Err(InputError::UnknownFormat { path, looks })
+    Err(InputError::UnknownFormat {
+        path: path.clone(),
+        looks: head::looks_of_file(path)?,
+    })
 }
 
 /// The format of a file of many documents, by its name.

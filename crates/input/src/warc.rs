@@ -8,7 +8,8 @@
 //! | `request`, `metadata`, `revisit` | none: they tell of a crawl, and are counted |
 //! | `warcinfo`            | none: it tells of the file                                        |
 //!
-//! Plain text is `text/plain` in UTF-8, without NUL bytes. HTML is `text/html` and
+//! Plain text is `text/plain` in UTF-8, without NUL bytes. Servers name a wrong encoding, or none, so a capture in another
+//! one is counted. A conversion in another one is damaged, and so a bad record. HTML is `text/html` and
 //! `application/xhtml+xml` in any character set. Everything else is left out, and counted by what it holds.
 //! The records of ARC, the format before WARC, are read as the same.
 //! The id is the `WARC-Target-URI`, or the `WARC-Record-ID` of a record without one.
@@ -166,6 +167,9 @@ impl WarcDocuments {
                 Payload::Other(kind) => return Ok(ReadRecord::Other(kind)),
             },
         };
+        if text.is_not_utf8() && !is_of_type(fields, "conversion") {
+            return Ok(ReadRecord::Other("text/plain, not UTF-8".to_owned()));
+        }
         let id = id_of(fields)?;
         self.ids.check(&id).map_err(RecordProblem::Value)?;
         let (text, html, is_xhtml) = match text {
@@ -258,6 +262,13 @@ impl Text {
             TextKind::Xhtml => Self::Xhtml(decoded(&bytes)),
         }
     }
+
+    fn is_not_utf8(&self) -> bool {
+        match self {
+            Self::Plain(bytes) => std::str::from_utf8(bytes).is_err(),
+            Self::Page(_) => false,
+        }
+    }
 }
 
 fn whole_text(block: &Block<'_>) -> Result<Vec<u8>, RecordProblem> {
@@ -267,9 +278,13 @@ fn whole_text(block: &Block<'_>) -> Result<Vec<u8>, RecordProblem> {
     Ok(block.bytes.to_vec())
 }
 
-fn role(fields: Fields<'_>) -> Role {
+fn is_of_type(fields: Fields<'_>, name: &str) -> bool {
     let kind = fields.get("WARC-Type").unwrap_or_default();
-    let is = |name: &str| kind.eq_ignore_ascii_case(name.as_bytes());
+    kind.eq_ignore_ascii_case(name.as_bytes())
+}
+
+fn role(fields: Fields<'_>) -> Role {
+    let is = |name: &str| is_of_type(fields, name);
     if is("warcinfo") {
         return Role::Info;
     }
@@ -296,6 +311,7 @@ fn role(fields: Fields<'_>) -> Role {
         };
     }
     if !is("conversion") && !is("resource") {
+        let kind = fields.get("WARC-Type").unwrap_or_default();
         return Role::Other(String::from_utf8_lossy(&kind).to_ascii_lowercase());
     }
     if is("conversion") && content_type.is_empty() {

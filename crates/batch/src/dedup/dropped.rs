@@ -5,6 +5,8 @@ use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
+use simshard_input::Places;
+
 use super::choice::{Cause, Choice};
 use super::known::Known;
 use crate::documents::DocumentSet;
@@ -19,6 +21,8 @@ pub(super) struct Dropped<'a> {
     pub(super) documents: &'a DocumentSet,
     pub(super) choice: &'a Choice,
     pub(super) known: &'a [Known],
+    /// What tells equal ids in a file apart.
+    pub(super) places: Places<'a>,
     /// Where there are several files, what tells equal ids in them apart.
     pub(super) files: Option<Files<'a>>,
 }
@@ -41,7 +45,7 @@ impl Files<'_> {
 
 impl Dropped<'_> {
     /// Writes what each document is called, why it was dropped, and how far apart the two are. With several files,
-    /// two more columns name the files of both.
+    /// two more columns name the files of both. The last two say where both stand in their files.
     pub(super) fn write(&self, mut output: Output) -> Result<Complete, JobError> {
         let failed = OutputError::failed(output.name().to_owned());
         let written = self.write_to(&mut output);
@@ -55,7 +59,7 @@ impl Dropped<'_> {
         if self.files.is_some() {
             text.extend_from_slice(b"\tfile\tkept_file");
         }
-        text.push(b'\n');
+        text.extend_from_slice(b"\tnumber\tkept_number\n");
         for (document, cause, distance) in self.choice.dropped() {
             let (kept, kept_document) = match cause {
                 Cause::Kept(kept) => (id(kept), Some(kept)),
@@ -67,6 +71,10 @@ impl Dropped<'_> {
                 let kept = kept_document.map(|kept| files.name(kept));
                 let (file, kept) = (files.name(document), kept.unwrap_or_default());
                 write!(text, "\t{file}\t{kept}")?;
+            }
+            write!(text, "\t{}\t", self.places.unit(document))?;
+            if let Some(kept) = kept_document {
+                write!(text, "{}", self.places.unit(kept))?;
             }
             text.push(b'\n');
             if text.len() >= PIECE_BYTES {

@@ -122,6 +122,7 @@ impl Read {
             documents: &self.documents,
             choice: &choice,
             known,
+            places: self.marks.places(),
             files: (paths.len() > 1).then_some(Files {
                 paths,
                 ends: &self.ends,

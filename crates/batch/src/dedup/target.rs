@@ -47,8 +47,12 @@ impl Target {
             let names = names(inputs, given, recompress).map_err(JobError::Target)?;
             check_folder(path, inputs.len())?;
             names.iter().try_for_each(|name| check_compression(name))?;
+            let folder = OutputFolder::open(path, &all)?;
+            let failed = OutputError::failed(folder.name().to_owned());
+            let is_same = dropped.map_or(Ok(false), |dropped| dropped.is_at(path));
+            refuse_same(is_same.map_err(failed)?)?;
             return Ok(Self::Folder {
-                folder: OutputFolder::open(path, &all)?,
+                folder,
                 names,
                 open: None,
                 next: 0,
@@ -74,11 +78,8 @@ impl Target {
         if let Some(dropped) = dropped {
             let is_same = dropped.is_the_same_as(&output);
             let are_stdout = dropped.is_stdout() && output.is_stdout();
-            if are_stdout || is_same.map_err(OutputError::failed(name.clone()))? {
-                return Err(JobError::Target(
-                    "--dropped and --output name the same file: choose another for one".to_owned(),
-                ));
-            }
+            let is_same = is_same.map_err(OutputError::failed(name.clone()))?;
+            refuse_same(are_stdout || is_same)?;
         }
         let compressor = Compressor::new(Compression::of_name(path), output);
         let compressor = compressor.map_err(OutputError::failed(name.clone()))?;
@@ -176,6 +177,16 @@ fn write<W: Write>(file: &mut Compressor<W>, piece: &Piece) -> io::Result<()> {
         file.end_member()?;
     }
     Ok(())
+}
+
+/// Refuses one place for the list and what is kept.
+fn refuse_same(is_same: bool) -> Result<(), JobError> {
+    if !is_same {
+        return Ok(());
+    }
+    Err(JobError::Target(
+        "--dropped and --output name the same file: choose another for one".to_owned(),
+    ))
 }
 
 /// Refuses a name that says a compression that is only read.

@@ -1,11 +1,14 @@
 //! The place that results are written to: an open descriptor, a device or pipe, or a file that is
 //! replaced whole.
 
+use std::ffi::OsStr;
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, IsTerminal, Write};
 use std::os::fd::AsFd;
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
+
+use simshard_input::Compression;
 
 use super::error::OutputError;
 use super::place::Place;
@@ -16,9 +19,6 @@ const STDOUT: &str = "<stdout>";
 
 /// The name that the operating system has for what is standard output.
 const STDOUT_LINK: &str = "/proc/self/fd/1";
-
-/// Endings of the names of compressed files.
-const COMPRESSED: [&str; 6] = ["gz", "zst", "bz2", "xz", "lz4", "zip"];
 
 /// An output that is ready to be written.
 ///
@@ -120,6 +120,14 @@ impl Output {
         Ok(matches!((one, two), (Some(one), Some(two)) if same_file::is_same(&one, &two)))
     }
 
+    /// Whether its place is the one of this path.
+    ///
+    /// # Errors
+    /// If the system does not say what place that is.
+    pub fn is_at(&self, path: &Path) -> io::Result<bool> {
+        Ok(self.place == Place::of(path)?)
+    }
+
     /// The file at the target: `None` if there is none, or a device, which all may write to.
     fn standing(&self) -> io::Result<Option<Metadata>> {
         let metadata = match (&self.place, &self.unfinished) {
@@ -152,10 +160,10 @@ impl Output {
 }
 
 impl Complete {
-    /// Puts a file in its place (W3: of several, once all of them are complete).
+    /// Puts a file in its place (W3: of several, once all of them are complete). When this returns, that lasts.
     ///
     /// # Errors
-    /// If that fails; then what stood there before still does.
+    /// If that fails; then what stood there before still does, unless the disk fails at the end.
     pub fn commit(self) -> Result<(), OutputError> {
         match self.unfinished {
             Some(unfinished) => unfinished.finish().map_err(OutputError::failed(self.name)),
@@ -211,9 +219,8 @@ fn missing_folder(place: &Place) -> Option<&Path> {
 
 /// Refuses a name that promises compressed content.
 pub(super) fn refuse_compressed(path: &Path) -> Result<(), OutputError> {
-    let extension = path.extension().unwrap_or_default();
-    let is_compressed = |ending| extension.eq_ignore_ascii_case(ending);
-    if !COMPRESSED.into_iter().any(is_compressed) {
+    let is_zip = |extension: &OsStr| extension.eq_ignore_ascii_case("zip");
+    if Compression::of_name(path).is_none() && !path.extension().is_some_and(is_zip) {
         return Ok(());
     }
     let plain = path.with_extension("");

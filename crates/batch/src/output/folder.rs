@@ -99,10 +99,10 @@ impl Write for FolderFile {
 }
 
 impl CompleteFolder {
-    /// Puts the folder in its place (W3).
+    /// Puts the folder in its place (W3). When this returns, that lasts.
     ///
     /// # Errors
-    /// If that fails; then nothing stands there.
+    /// If that fails; then nothing stands there, unless the disk fails at the end.
     pub(crate) fn commit(self) -> Result<(), OutputError> {
         self.unfinished
             .finish()

@@ -1,6 +1,6 @@
 //! A small file that is replaced whole, again and again, by what is to be known after a crash.
 
-use std::fs::{self, File};
+use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
@@ -67,8 +67,7 @@ impl Replaced {
             let (unfinished, mut file) = Unfinished::create(self.place.clone())?;
             file.write_all(bytes)?;
             file.sync_all()?;
-            unfinished.finish()?;
-            File::open(folder(&self.place))?.sync_all()
+            unfinished.finish()
         };
         replaced().map_err(OutputError::failed(self.name.clone()))
     }

@@ -2,7 +2,7 @@
 //!
 //! # Invariants
 //! - W1: a target is as it was before, or whole: it is replaced by a rename alone, after all of the
-//!   new content has reached the disk.
+//!   new content has reached the disk. A target that is finished stays so if the machine fails.
 //! - W2: an error, SIGINT, SIGTERM, SIGHUP and SIGQUIT leave no unfinished file behind. A signal waits
 //!   for a rename in flight, and one that was ignored at the start stays ignored. A file beyond the limit of the
 //!   process is an error, not SIGXFSZ.
@@ -76,7 +76,9 @@ impl Unfinished {
         let Some(path) = self.take(&mut all) else {
             return Err(io::ErrorKind::Interrupted.into());
         };
-        Ok(path.persist(&self.target)?)
+        path.persist(&self.target)?;
+        drop(all);
+        make_last(&self.target)
     }
 
     fn take(&self, all: &mut Vec<TempPath>) -> Option<TempPath> {
@@ -139,7 +141,8 @@ impl UnfinishedFolder {
         fs::rename(folder.path(), &self.target)?;
         // There is nothing left to remove by that name.
         let _ = folder.keep();
-        Ok(())
+        drop(all);
+        make_last(&self.target)
     }
 
     fn take(&self, all: &mut Vec<TempDir>) -> Option<TempDir> {
@@ -151,6 +154,15 @@ impl UnfinishedFolder {
 impl Drop for UnfinishedFolder {
     fn drop(&mut self) {
         drop(self.take(&mut UNFINISHED_FOLDERS.lock()));
+    }
+}
+
+/// Makes the name of a target last. That takes leave to read its folder, and not only to write in it.
+fn make_last(target: &Path) -> io::Result<()> {
+    let folder = target.parent().unwrap_or(Path::new("."));
+    match File::open(folder) {
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(()),
+        opened => opened?.sync_all(),
     }
 }
 

@@ -11,7 +11,13 @@ use crate::exit::UsageError;
 #[command(next_help_heading = "Search")]
 pub struct SearchArgs {
     /// The largest distance of a pair, in bits; 0 finds equal fingerprints
-    #[arg(short, long, value_name = "BITS", default_value_t = 3)]
+    #[arg(
+        short,
+        long,
+        visible_alias = "max-distance",
+        value_name = "BITS",
+        default_value_t = 3
+    )]
     pub distance: u32,
     /// The number of blocks that fingerprints are cut into: `auto`, or a number above the distance
     ///

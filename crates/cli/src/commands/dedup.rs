@@ -77,7 +77,8 @@ pub struct DedupArgs {
     pub recompress: Option<Recompress>,
     /// Where a list of the dropped documents goes, as tsv: id, id of the kept one, distance
     ///
-    /// With several input files, two more columns name the files of both. A tab, line break, NUL byte or backslash in an
+    /// With several input files, two more columns name the files of both. The last two columns say where both stand in
+    /// their files: the number of the line, the record of warc, or the row of parquet. A tab, line break, NUL byte or backslash in an
     /// id or a path is written as \t, \n, \r, \0 or \\. A byte of a path that is not UTF-8 is written as \xFF.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Output")]
     pub dropped: Option<PathBuf>,

@@ -87,7 +87,7 @@ pub struct FindFirstArgs {
     #[arg(long, value_name = "TEXT", conflicts_with = "paths")]
     pub text: Vec<String>,
     /// Find matches up to this distance [default: the corpus's]
-    #[arg(long, value_name = "BITS")]
+    #[arg(long, visible_alias = "distance", value_name = "BITS")]
     pub max_distance: Option<u32>,
     /// Print at most this many ids a match, the smallest; 0 means all
     #[arg(long, value_name = "N", default_value_t = 0)]

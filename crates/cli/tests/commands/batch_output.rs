@@ -554,7 +554,14 @@ fn a_report_that_cannot_be_written_leaves_the_old_output() {
 #[test]
 fn a_compressed_output_is_refused() {
     let folder = Folder::new();
-    for name in ["x.tsv.gz", "x.json.zst", "x.parquet.GZ", "x.jsonl.xz"] {
+    for name in [
+        "x.tsv.gz",
+        "x.json.zst",
+        "x.tsv.zstd",
+        "x.parquet.GZ",
+        "x.jsonl.xz",
+        "x.tsv.ZIP",
+    ] {
         let path = folder.path(name);
         for args in [
             &["find-pairs", "-o", &path][..],

@@ -97,6 +97,42 @@ fn documents_without_a_match_are_printed_byte_for_byte() {
 }
 
 #[test]
+fn new_documents_of_several_files_have_no_byte_order_mark_within() {
+    let router = serve(STORED);
+    let folder = tempfile::tempdir().unwrap();
+    let files = [
+        ("a.jsonl", "\u{FEFF}{\"id\":1,\"text\":\"one two\"}\n"),
+        ("b.jsonl", "\u{FEFF}{\"id\":2,\"text\":\"x y z\"}\n"),
+        ("a.tsv", "\u{FEFF}id\thash\nknown\t6\n"),
+        ("b.tsv", "\u{FEFF}id\thash\nalone\t99999\n"),
+    ];
+    let [a, b, table, other] = files.map(|(name, content)| {
+        let path = folder.path().join(name);
+        fs::write(&path, content).unwrap();
+        path.to_str().unwrap().to_owned()
+    });
+    let printed = simshard(&router, &["find", "--only-new", &a, &b], "");
+    assert_eq!(
+        printed,
+        files[0].1.to_owned() + &files[1].1['\u{FEFF}'.len_utf8()..]
+    );
+    simshard(&router, &["insert", "--format", "jsonl"], &printed);
+    let printed = simshard(&router, &["find", "--only-new", &table, &other], "");
+    assert_eq!(printed, "\u{FEFF}id\thash\nalone\t99999\n");
+}
+
+#[test]
+fn both_names_of_the_distance_are_taken() {
+    let router = serve(STORED);
+    for option in ["--max-distance", "--distance"] {
+        let found = simshard(&router, &["find", "--fingerprint", "7", option, "0"], "");
+        assert!(found.contains("near") && !found.contains("page"), "{found}");
+        let pairs = run(BINARY, ["find-pairs", option, "0"], "4\n4\n5\n");
+        assert_eq!(String::from_utf8_lossy(&pairs.stdout), "[4, 4]\n");
+    }
+}
+
+#[test]
 fn texts_are_compared_by_the_recipe_of_the_corpus() {
     let router = embedded();
     let create = ["corpus", "create", "old", "--recipe", "leonsim-4"];

@@ -6,21 +6,21 @@
 //!
 //! # Invariants
 //! - TB1: a row that takes more than [`MAX_RECORD_BYTES`] or [`MAX_VALUES`] is an error, after which nothing is
-//!   read, and no more of it is held. A file that ends within a quoted value is an error. So a quote that is missing
-//!   costs no memory, and hides no rows.
+//!   read, and no more of it is held. A file that ends within a quoted value is an error, and so is text behind a quoted
+//!   value, as where a quote was written as `\"`. So a quote that is missing costs no memory, and hides no rows.
 
 use std::io::{self, BufRead, BufReader, Read};
 
 use csv_core::{ReadRecordResult, Reader};
 
+use super::quotes::Quotes;
+use crate::byte_order_mark::BYTE_ORDER_MARK;
 use crate::document::{MAX_RECORD_BYTES, MAX_VALUES};
 use crate::held::held;
 use crate::problem::{LineProblem, excerpt, not_utf8, refuse_nul};
 use crate::utf16::is_utf16;
 
 const BUFFER_BYTES: usize = 64 << 10;
-
-const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 
 /// Rows one after another.
 pub(crate) struct Rows {
@@ -85,6 +85,7 @@ impl Rows {
         self.line = self.line_breaks + 1;
         self.columns = 0;
         let (mut filled, mut row_bytes) = (0, 0);
+        let mut quotes = Quotes::BeforeValue;
         loop {
             let held = held(&mut self.reader)?;
             let at_end = held.is_empty();
@@ -94,6 +95,9 @@ impl Rows {
             let (values, ends) = (&mut self.values[filled..], &mut self.ends[self.columns..]);
             let (result, read, written, ended) = self.core.read_record(input, values, ends);
             if !at_end {
+                quotes = quotes
+                    .after(&input[..read])
+                    .ok_or(LineProblem::BehindQuote)?;
                 self.line_breaks += memchr::memchr_iter(b'\n', &input[..read]).count() as u64;
                 self.is_in_line = input[..read]
                     .last()

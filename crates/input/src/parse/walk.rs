@@ -1,13 +1,12 @@
 //! The walk over the lines of a chunk, which all formats have in common.
 
+use crate::byte_order_mark::without_byte_order_mark;
 use crate::chunk::Chunk;
 use crate::document::{MAX_RECORD_BYTES, Record, RecordId};
 use crate::error::InputError;
 use crate::ids::Ids;
 use crate::problem::{LineProblem, not_utf8};
 use crate::skipped::Skipped;
-
-const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 
 /// The rules for lines of every format.
 #[derive(Clone, Copy, Debug)]
@@ -164,8 +163,7 @@ impl<'a, T: FnMut(&Line<'a>, Record<'a>)> Walk<'a, T> {
             Err(LineProblem::TooLong)
         } else {
             if line.number == 1 {
-                let bytes = line.bytes;
-                line.bytes = bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(bytes);
+                line.bytes = without_byte_order_mark(line.bytes);
             }
             parse(&line)
         };

@@ -16,7 +16,39 @@ pub(super) struct SourceMarks {
     pub(super) units: u64,
 }
 
+/// Where documents stand, by their numbers.
+pub struct Places<'a>(Vec<SourcePlaces<'a>>);
+
+struct SourcePlaces<'a> {
+    /// The number of its first document.
+    first: usize,
+    bits: &'a [u64],
+    /// By word, how many documents stand before it.
+    before: Vec<u32>,
+}
+
 impl Marks {
+    /// Where the documents stand, before any is left out.
+    #[must_use]
+    pub fn places(&self) -> Places<'_> {
+        let mut first = 0;
+        let places = self.sources.iter().map(|marks| {
+            let mut documents = 0;
+            let before = marks.bits.iter().map(|word| {
+                documents += word.count_ones();
+                documents - word.count_ones()
+            });
+            let places = SourcePlaces {
+                first,
+                bits: &marks.bits,
+                before: before.collect(),
+            };
+            first += documents as usize;
+            places
+        });
+        Places(places.collect())
+    }
+
     /// Marks what is left out: the documents of which this is true by their number, and bad units.
     pub fn leave_out(&mut self, is_dropped: impl Fn(usize) -> bool) {
         let mut document = 0;
@@ -40,6 +72,38 @@ impl Marks {
                     (first..=last).for_each(|unit| marks.set(unit));
                 }
             }
+        }
+    }
+}
+
+impl Places<'_> {
+    /// The number of the unit of a document in its source, from 1; of several units the first. 0 if there is no such
+    /// document.
+    #[must_use]
+    pub fn unit(&self, document: usize) -> u64 {
+        let source = self.0.partition_point(|source| source.first <= document);
+        let source = source.checked_sub(1).map(|source| &self.0[source]);
+        source.map_or(0, |source| source.unit(document - source.first))
+    }
+}
+
+impl SourcePlaces<'_> {
+    /// The unit of a document by its number among those of the source.
+    fn unit(&self, number: usize) -> u64 {
+        let word = self
+            .before
+            .partition_point(|&before| before as usize <= number);
+        let Some(word) = word.checked_sub(1) else {
+            return 0;
+        };
+        let mut documents = self.bits[word];
+        for _ in self.before[word] as usize..number {
+            // Without its lowest bit.
+            documents &= documents.wrapping_sub(1);
+        }
+        match documents {
+            0 => 0,
+            documents => word as u64 * 64 + u64::from(documents.trailing_zeros()) + 1,
         }
     }
 }
@@ -88,5 +152,30 @@ impl SourceMarks {
         };
         let word = self.bits.get((at / 64) as usize);
         word.is_some_and(|word| word >> (at % 64) & 1 == 1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_are_those_of_the_bits() {
+        let units: [&[u64]; 5] = [&[], &[1, 2, 64, 65, 1000], &[], &[130], &[]];
+        let sources = units.map(|units| {
+            let mut marks = SourceMarks::default();
+            marks.add(units, Vec::new(), 1200);
+            marks
+        });
+        let marks = Marks {
+            sources: sources.into(),
+        };
+        let places = marks.places();
+        let found: Vec<u64> = (0..7).map(|document| places.unit(document)).collect();
+        assert_eq!(found, [1, 2, 64, 65, 1000, 130, 0]);
+        let none = Marks {
+            sources: Vec::new(),
+        };
+        assert_eq!(none.places().unit(0), 0);
     }
 }

@@ -1,5 +1,8 @@
 //! What a file that is read twice gives.
 
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+
 use super::*;
 
 fn open(path: &Path, format: Format) -> Rewrite {
@@ -16,8 +19,18 @@ fn rewritten(
     content: &[u8],
     between: impl FnOnce(&Path),
 ) -> Result<Vec<u8>, InputError> {
+    rewritten_as("in".as_ref(), format, content, between)
+}
+
+/// The same, of a file of this name.
+fn rewritten_as(
+    name: &OsStr,
+    format: Format,
+    content: &[u8],
+    between: impl FnOnce(&Path),
+) -> Result<Vec<u8>, InputError> {
     let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("in");
+    let path = folder.path().join(name);
     fs::write(&path, content).unwrap();
     let mut rewrite = open(&path, format);
     let mut read = rewrite.read(&mut |_| {})?;
@@ -57,11 +70,16 @@ fn a_file_that_changes_between_the_readings_is_an_error() {
             fs::rename(path.with_extension("new"), path).unwrap();
         };
         let changes: [&dyn Fn(&Path); 3] = [&longer, &same, &replaced];
-        for change in changes {
-            let changed = rewritten(format, &content, change);
+        // One that is not UTF-8 is shown as another path.
+        let names = [OsStr::new("in"), OsStr::from_bytes(b"\xFFin")];
+        for (change, name) in changes
+            .into_iter()
+            .flat_map(|change| names.map(|name| (change, name)))
+        {
+            let changed = rewritten_as(name, format, &content, change);
             assert!(
                 matches!(changed, Err(InputError::Changed { .. })),
-                "{format}: {changed:?}"
+                "{format}, {name:?}: {changed:?}"
             );
         }
     }

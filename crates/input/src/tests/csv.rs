@@ -63,6 +63,11 @@ fn what_is_wrong_names_the_line_that_the_row_begins_in() {
         ),
         ("id,text\n1,\"", "2: a quoted value does not end: "),
         (
+            "id,text\n1,\"Screen 15\\\"\"\n2,\"foo\"\n",
+            "2: text follows the quote that ends a value: within quotes, CSV has \"\" for a quote, and not \\\"; no row",
+        ),
+        ("id,text\n0,a\n\n1,\"a\" b\n", "4: text follows the quote"),
+        (
             "id,text\r\n1,a\0b\r\n",
             "2: \"a\\0b\" is no text: its byte 2 is NUL",
         ),
@@ -70,6 +75,13 @@ fn what_is_wrong_names_the_line_that_the_row_begins_in() {
         let found = refusal(Format::Csv, rows);
         assert!(found.starts_with(&format!("<stdin>:{expected}")), "{found}");
     }
+    let skipped = open_bytes(
+        &skipping(Format::Csv, &[]),
+        b"id,text\n0,a\n1,\"a\"b\n2,c\n",
+    )
+    .unwrap();
+    let read: Vec<_> = skipped.documents().collect();
+    assert!(matches!(&*read, [Ok(_), Err(_)]), "{read:?}");
     let found = refusal(Format::Csv, b"id,text\r1,\xFF\r");
     assert!(found.contains("is not valid UTF-8"), "{found}");
 }

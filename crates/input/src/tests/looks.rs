@@ -2,9 +2,10 @@
 
 use super::cutting::gzip;
 use super::*;
+use crate::MAX_RECORD_BYTES;
 
 /// A small file of each kind, what it looks like, and the endings of names that say so.
-const KINDS: [(&str, &[u8], &str, &[&str]); 13] = [
+const KINDS: [(&str, &[u8], &str, &[&str]); 14] = [
     (
         "jsonl",
         b"{\"id\": \"a\", \"text\": \"one two\"}\n",
@@ -15,6 +16,12 @@ const KINDS: [(&str, &[u8], &str, &[&str]); 13] = [
         "array",
         b"[\n{\"id\": \"a\", \"text\": \"one two\"}]\n",
         "an array of JSON",
+        &["json"],
+    ),
+    (
+        "strings",
+        b"[\"a\", \"b\"]\n[\"c\", \"d\"]\n",
+        "an array of JSON strings",
         &["json"],
     ),
     ("csv", b"id,text\na,one two\n", "", &["csv"]),
@@ -40,7 +47,7 @@ const KINDS: [(&str, &[u8], &str, &[&str]); 13] = [
         "a page of HTML",
         &["html", "htm", "xhtml"],
     ),
-    ("parquet", b"PAR1\x15\x04\x15 PAR1", "Parquet", &["parquet"]),
+    ("parquet", b"PAR1\x15\x00\x15 PAR1", "Parquet", &["parquet"]),
     (
         "arrow",
         b"ARROW1\0\0\xFF\xFF\xFF\xFF",
@@ -97,13 +104,13 @@ fn content_under_any_name_is_read_right_or_refused() {
                 };
                 let found = outcome(&named(path.clone()), b"", false);
                 let place = path.display();
-                if right.contains(name) && !matches!(kind, "array" | "arrow" | "stream" | "parquet")
-                {
+                let is_read = !matches!(kind, "array" | "strings" | "arrow" | "stream" | "parquet");
+                if right.contains(name) && is_read {
                     assert_eq!(found.map(|read| read.len()), Ok(1), "{place}");
                 } else if kind == "csv" && ["html", "htm", "xhtml"].contains(name) {
                     // A page of plain words is a page all the same.
                     assert_eq!(found.map(|read| read.len()), Ok(1), "{place}");
-                } else if right.contains(name) && kind != "array" {
+                } else if right.contains(name) && !matches!(kind, "array" | "strings") {
                     // No more than their beginnings.
                     let error = found.expect_err(&place.to_string());
                     assert!(!error.contains("looks like"), "{error}");
@@ -115,6 +122,148 @@ fn content_under_any_name_is_read_right_or_refused() {
                 }
             }
         }
+    }
+}
+
+/// The outcome of a folder that holds a text beside this file, and what was skipped in it.
+fn beside_a_text(
+    file: &str,
+    content: &[u8],
+    skip_formats: bool,
+) -> Result<(usize, String), String> {
+    let folder = Folder::new();
+    folder.write("sub/a text", "one two");
+    folder.write(&format!("sub/{file}"), content);
+    let options = InputOptions {
+        skip_formats,
+        ..named(folder.path())
+    };
+    let mut documents = open_bytes(&options, b"")
+        .map_err(|error| error.to_string())?
+        .documents();
+    let read: Result<Vec<Document>, InputError> = documents.by_ref().collect();
+    let read = read.map_err(|error| error.to_string())?;
+    Ok((read.len(), documents.skipped().to_string()))
+}
+
+/// I7.
+#[test]
+fn content_in_a_folder_is_one_document_or_refused_or_counted() {
+    let names = [
+        "part-00000",
+        "x.txt",
+        "x.md",
+        "x.json",
+        "x.html",
+        "x.htm.gz",
+        "x.gz",
+    ];
+    for (kind, content, looks, right) in KINDS {
+        // One object is one document.
+        let content = content.repeat(if kind == "jsonl" { 2 } else { 1 });
+        for name in names {
+            let is_page = name.contains(".htm");
+            let file = if name.ends_with(".gz") {
+                gzip(&content)
+            } else {
+                content.clone()
+            };
+            let found = beside_a_text(name, &file, false);
+            let skipped = beside_a_text(name, &file, true);
+            let other = Ok((
+                1,
+                format!("skipped 1 other file ({}: 1)", in_full(kind, looks)),
+            ));
+            match kind {
+                "utf16" if !is_page => {
+                    let counted = Ok((1, "skipped 1 invalid UTF-8 file".to_owned()));
+                    assert_eq!((found, skipped), (counted.clone(), counted), "{name}");
+                }
+                "csv" | "page" | "utf16" => {
+                    assert_eq!(found, Ok((2, String::new())), "{kind}, {name}");
+                    assert_eq!(skipped, found, "{kind}, {name}");
+                }
+                "array" | "strings" if !is_page => {
+                    assert_eq!(found, Ok((2, String::new())), "{kind}, {name}");
+                    assert_eq!(skipped, found, "{kind}, {name}");
+                }
+                "parquet" | "arrow" | "stream" | "feather" | "zip" => {
+                    assert_eq!((&found, &skipped), (&other, &other), "{kind}, {name}");
+                }
+                _ => {
+                    let error = found.expect_err(name);
+                    let says = format!("{name} looks like {looks}");
+                    assert!(error.contains(&says), "{right:?}, {name}: {error}");
+                    assert!(error.contains("--format files for all files"), "{error}");
+                    assert_eq!(skipped, other, "{kind}, {name}");
+                }
+            }
+        }
+    }
+}
+
+/// What a kind is counted as.
+fn in_full<'a>(kind: &str, looks: &'a str) -> &'a str {
+    match kind {
+        "tsv" => "TSV of ids and fingerprints",
+        _ => looks,
+    }
+}
+
+/// I7.
+#[test]
+fn a_file_over_the_limit_is_looked_at_too() {
+    let line = "{\"id\": \"a\", \"text\": \"one two\"}\n";
+    let many = line.repeat(MAX_RECORD_BYTES / line.len() + 1);
+    for content in [many.clone().into_bytes(), gzip(many.as_bytes())] {
+        let error = beside_a_text("part-0", &content, false).expect_err("many lines");
+        assert!(error.contains("part-0 looks like JSON"), "{error}");
+        let counted = Ok((1, "skipped 1 other file (JSON: 1)".to_owned()));
+        assert_eq!(beside_a_text("part-0", &content, true), counted);
+    }
+    let text = "x".repeat(MAX_RECORD_BYTES + 1);
+    let counted = Ok((1, "skipped 1 too large file".to_owned()));
+    assert_eq!(beside_a_text("part-0", text.as_bytes(), false), counted);
+}
+
+#[test]
+fn what_is_usual_in_a_folder_of_code_is_a_document() {
+    for (name, content) in [
+        (
+            "package.json",
+            "{\n  \"name\": \"a\",\n  \"files\": [\"b\"]\n}\n",
+        ),
+        ("one.json", "{\"a\": 1}\n\n"),
+        ("nested.json", "{\"a\":\n{\"b\": {}}}\n"),
+        ("empty.json", "{}"),
+        ("list.json", "[\n  {\"a\": 1}\n]\n"),
+        ("block.c", "{\n{ }\n}\n"),
+        ("counted.txt", "the\t17\n"),
+        ("table.txt", "word\t17\nof two\n"),
+        ("README.md", "PAR1 is where Parquet begins\n"),
+        ("notes", "[\"a\" is a letter]\n"),
+        ("page.html", "<p>one</p>\n"),
+        ("part.htm", "{% raw %}\n{\n"),
+    ] {
+        for skip_formats in [false, true] {
+            let found = beside_a_text(name, content.as_bytes(), skip_formats);
+            assert_eq!(found, Ok((2, String::new())), "{name}");
+        }
+    }
+}
+
+/// A caller who says that files are documents is right, and may leave out others.
+#[test]
+fn with_the_format_files_others_are_left_out_only_where_that_is_asked_for() {
+    let folder = Folder::new();
+    folder.write("a", "a text");
+    folder.write("b", "{\"id\": 1}\n{\"id\": 2}\n");
+    for (skip_formats, expected) in [(false, 2), (true, 1)] {
+        let options = InputOptions {
+            skip_formats,
+            ..args(Format::Files, &[folder.path()])
+        };
+        assert_eq!(outcome(&options, b"", false).unwrap().len(), expected);
     }
 }
 
@@ -177,7 +326,7 @@ fn standard_input_is_texts_unless_it_looks_like_something_else() {
 
 /// Whether white space may stand before the first bytes that tell.
 fn has_leading_space(kind: &str) -> bool {
-    matches!(kind, "jsonl" | "array" | "page")
+    matches!(kind, "jsonl" | "array" | "strings" | "page")
 }
 
 #[test]

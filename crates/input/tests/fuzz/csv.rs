@@ -51,7 +51,7 @@ fn pieces() -> Vec<Vec<u8>> {
 
 type Row = Vec<Vec<u8>>;
 
-/// The rows, and whether the last value ends.
+/// The rows, and whether the last value ends, and nothing but a comma or line break follows a quoted one.
 fn rows(bytes: &[u8]) -> (Vec<Row>, bool) {
     let mut bytes = bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes);
     let mut rows = Vec::new();
@@ -63,7 +63,7 @@ fn rows(bytes: &[u8]) -> (Vec<Row>, bool) {
             return (rows, true);
         }
         let mut row = vec![Vec::new()];
-        let (mut begins, mut quoted) = (true, false);
+        let (mut begins, mut quoted, mut closed) = (true, false, false);
         loop {
             let value: &mut Vec<u8> = row.last_mut().unwrap();
             match (quoted, bytes) {
@@ -72,14 +72,15 @@ fn rows(bytes: &[u8]) -> (Vec<Row>, bool) {
                     value.push(b'"');
                     bytes = rest;
                 }
-                (true, [b'"', rest @ ..]) => (quoted, bytes) = (false, rest),
+                (true, [b'"', rest @ ..]) => (quoted, closed, bytes) = (false, true, rest),
                 (false, [b'"', rest @ ..]) if begins => (quoted, bytes) = (true, rest),
                 (false, [] | [b'\r' | b'\n', ..]) => break,
                 (false, [b',', rest @ ..]) => {
                     row.push(Vec::new());
-                    (begins, bytes) = (true, rest);
+                    (begins, closed, bytes) = (true, false, rest);
                     continue;
                 }
+                (false, _) if closed => return (rows, false),
                 (_, [byte, rest @ ..]) => {
                     value.push(*byte);
                     bytes = rest;

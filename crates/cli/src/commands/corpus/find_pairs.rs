@@ -27,7 +27,12 @@ pub struct FindPairsArgs {
     #[command(flatten)]
     pub stream: StreamArgs,
     /// Find pairs up to this distance [default: the corpus's]
-    #[arg(long, value_name = "BITS", help_heading = "Search")]
+    #[arg(
+        long,
+        visible_alias = "distance",
+        value_name = "BITS",
+        help_heading = "Search"
+    )]
     pub max_distance: Option<u32>,
 }
 

@@ -1,15 +1,17 @@
 //! `--against`: a served corpus, whose documents are kept before any of the input, and `--insert`, which adds
 //! what is kept to it.
 
+use std::fs;
+use std::io;
 use std::num::NonZeroU32;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use clap::Args;
 use futures_util::{StreamExt, stream};
 use simshard_batch::{KeptDocuments, Known, ReadDocuments};
 use simshard_client::{Batcher, Client, Documents, Fingerprint, Queries, SearchSpec};
-use simshard_input::Format;
+use simshard_input::{Format, format_of_name};
 use simshard_runtime::terminal::counted;
 use simshard_simhash::Recipe;
 
@@ -126,15 +128,16 @@ impl Corpus<'_> {
 
     /// The command that inserts the output, which was read with these arguments and written in this format.
     fn insertion(&self, output: &Path, input: &InputArgs, format: Format) -> String {
-        let output = match output.to_str() {
-            Some("-") | None => "FILE",
-            Some(path) => path,
+        let name = |path: &PathBuf| match path.to_str() {
+            Some("-") | None => "FILE".to_owned(),
+            Some(path) => path.to_owned(),
         };
+        let outputs = to_name(output, format);
+        let outputs = outputs.iter().map(name);
+        let words = ["simshard", "insert"].map(str::to_owned).into_iter();
         let router = &self.args.router.router;
-        let words = [
-            "simshard", "insert", output, "--corpus", self.name, "--router", router,
-        ];
-        let words = words.map(str::to_owned).into_iter();
+        let options = ["--corpus", self.name, "--router", router].map(str::to_owned);
+        let words = words.chain(outputs).chain(options);
         let words: Vec<String> = words.chain(input.words_for(format)).collect();
         let words: Vec<String> = words.iter().map(|word| quoted(word)).collect();
         words.join(" ")
@@ -189,6 +192,32 @@ impl Corpus<'_> {
         ));
         Ok(())
     }
+}
+
+/// What to name so that all of an output is read. Of a folder, only files whose names say the format are.
+fn to_name(output: &Path, format: Format) -> Vec<PathBuf> {
+    let mut files = Vec::new();
+    if output.is_dir() && add_files(output, &mut files).is_ok() {
+        let has_other_name = |file: &PathBuf| format_of_name(file) != Some(format);
+        if files.iter().any(has_other_name) {
+            files.sort();
+            return files;
+        }
+    }
+    vec![output.to_owned()]
+}
+
+/// Adds the files of a folder, and of those in it.
+fn add_files(folder: &Path, files: &mut Vec<PathBuf>) -> io::Result<()> {
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        if entry.file_type()?.is_dir() {
+            add_files(&entry.path(), files)?;
+        } else {
+            files.push(entry.path());
+        }
+    }
+    Ok(())
 }
 
 /// A word of a command as a shell takes it.
@@ -281,6 +310,37 @@ mod tests {
                 |corpus: &Corpus<'_>| corpus.insertion(Path::new(output), &input(options), format);
             assert_eq!(with_corpus(command), expected);
         }
+    }
+
+    #[test]
+    fn the_files_of_a_folder_are_named_where_their_names_do_not_say_what_they_hold() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path();
+        let written = |name: &str| {
+            let file = path.join(name);
+            fs::create_dir_all(file.parent().unwrap()).unwrap();
+            fs::write(&file, "").unwrap();
+            file
+        };
+        written("a.jsonl");
+        written("b/c.jl.gz");
+        assert_eq!(to_name(path, Format::Jsonl), [path]);
+        let parts = ["b/part-1", "part-0"].map(written);
+        let all = [
+            path.join("a.jsonl"),
+            path.join("b/c.jl.gz"),
+            parts[0].clone(),
+            parts[1].clone(),
+        ];
+        assert_eq!(to_name(path, Format::Jsonl), all);
+        assert_eq!(to_name(&parts[1], Format::Lines), parts[1..]);
+        let command = |corpus: &Corpus<'_>| corpus.insertion(path, &input(""), Format::Jsonl);
+        let names = all.map(|file| quoted(file.to_str().unwrap())).join(" ");
+        let command = with_corpus(command);
+        assert!(
+            command.starts_with(&format!("simshard insert {names} --corpus ")),
+            "{command}"
+        );
     }
 
     #[test]

@@ -11,6 +11,7 @@ use futures_util::stream;
 use simshard_client::{Queries, SearchSpec};
 use simshard_input::{
     Format, InputOptions, Marks, Needs, Parts, Preference, Rewrite, Skipped, is_tsv_header,
+    without_byte_order_mark,
 };
 use simshard_runtime::terminal::counted;
 use simshard_simhash::Recipe;
@@ -108,8 +109,12 @@ fn print(input: Rewrite, left_out: &Marks) -> anyhow::Result<()> {
     input.write(left_out, |source, piece| -> anyhow::Result<()> {
         let mut rest = &piece.bytes[..];
         if before != Some(source) {
-            if has_headers && before.is_some() {
-                rest = without_header(rest);
+            if before.is_some() {
+                // What begins a file would stand within the stream.
+                rest = without_byte_order_mark(rest);
+                if has_headers {
+                    rest = without_header(rest);
+                }
             }
             if !ends_line && !rest.is_empty() {
                 out.write_all(b"\n")?;

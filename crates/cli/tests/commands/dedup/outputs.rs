@@ -2,10 +2,11 @@
 
 use std::ffi::OsStr;
 use std::fs;
+use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
-use simshard_testkit::run;
+use simshard_testkit::{block_until, run};
 
 use super::{Folder, TEXTS, dedup, refuse};
 use crate::{BINARY, log};
@@ -80,6 +81,41 @@ fn a_folder_gives_a_folder_whatever_it_holds() {
 }
 
 #[test]
+fn the_list_and_a_folder_need_places_of_their_own() {
+    let folder = Folder::new();
+    let input = folder.write("in/a.jsonl", FOX);
+    for (out, dropped) in [("out/", "out"), ("out", "in/../out")] {
+        let (out, dropped) = (folder.path(out), folder.path(dropped));
+        for input in [&*input, &folder.path("in")] {
+            let args = [input, "-f", "jsonl", "-o", &out, "--dropped", &dropped];
+            let said = refuse(&args, "");
+            assert!(
+                said.contains("--dropped and --output name the same file"),
+                "{said}"
+            );
+            assert_eq!(folder.names(), ["in"]);
+        }
+    }
+}
+
+#[test]
+fn the_list_tells_records_of_one_address_apart() {
+    let folder = Folder::new();
+    let record = |text: &str| {
+        let length = text.len();
+        format!(
+            "WARC/1.0\r\nWARC-Type: conversion\r\nWARC-Target-URI: u\r\nContent-Length: {length}\r\n\r\n{text}\r\n\r\n"
+        )
+    };
+    let records = ["one two three", "x y z", "one two three", "x y z"].map(record);
+    let input = folder.write("in.warc", records.concat());
+    let (out, dropped) = (folder.path("out.warc"), folder.path("dropped.tsv"));
+    dedup(&[&input, "-o", &out, "--dropped", &dropped], "");
+    let expected = "id\tkept\tdistance\tnumber\tkept_number\nu\tu\t0\t3\t1\nu\tu\t0\t4\t2\n";
+    assert_eq!(folder.read("dropped.tsv"), expected);
+}
+
+#[test]
 fn the_list_escapes_what_would_break_its_lines() {
     let folder = Folder::new();
     let ids = ["a\\tb", "c\\\\t\\nd", "e\\u0000\\r"];
@@ -88,7 +124,8 @@ fn the_list_escapes_what_would_break_its_lines() {
     let (out, dropped) = (folder.path("out.jsonl"), folder.path("dropped.tsv"));
     dedup(&[&input, "-o", &out, "--dropped", &dropped], "");
     assert_eq!(folder.read("out.jsonl"), line(ids[0]));
-    let expected = "id\tkept\tdistance\nc\\\\t\\nd\ta\\tb\t0\ne\\0\\r\ta\\tb\t0\n";
+    let rows = "c\\\\t\\nd\ta\\tb\t0\t2\t1\ne\\0\\r\ta\\tb\t0\t3\t1\n";
+    let expected = format!("id\tkept\tdistance\tnumber\tkept_number\n{rows}");
     assert_eq!(folder.read("dropped.tsv"), expected);
 }
 
@@ -101,8 +138,9 @@ fn the_list_names_the_files_where_there_are_several() {
     let two = folder.write("in/b.jsonl", line("x y z") + &line("one two three"));
     let (out, dropped) = (folder.path("out"), folder.path("dropped.tsv"));
     dedup(&[&none, &one, &two, "-o", &out, "--dropped", &dropped], "");
-    let row = format!("1\t1\t0\t{two}\t{one}\n");
-    let expected = format!("id\tkept\tdistance\tfile\tkept_file\n{row}{row}");
+    let row = format!("1\t1\t0\t{two}\t{one}\t");
+    let expected =
+        format!("id\tkept\tdistance\tfile\tkept_file\tnumber\tkept_number\n{row}1\t2\n{row}2\t1\n");
     assert_eq!(folder.read("dropped.tsv"), expected);
 }
 
@@ -125,8 +163,9 @@ fn the_list_escapes_paths_without_loss() {
     let root = folder.0.path().display();
     let kept = format!("{root}/a\\xFFb.jsonl");
     let expected = format!(
-        "id\tkept\tdistance\tfile\tkept_file\n1\t1\t0\t{root}/a\\xFEb.jsonl\t{kept}\n\
-         1\t1\t0\t{root}/a\\\\xFFbé.jsonl\t{kept}\n"
+        "id\tkept\tdistance\tfile\tkept_file\tnumber\tkept_number\n\
+         1\t1\t0\t{root}/a\\xFEb.jsonl\t{kept}\t1\t1\n\
+         1\t1\t0\t{root}/a\\\\xFFbé.jsonl\t{kept}\t1\t1\n"
     );
     assert_eq!(folder.read("dropped.tsv"), expected);
 }
@@ -152,4 +191,37 @@ fn a_limit_of_file_sizes_is_an_error_that_leaves_nothing() {
     assert!(said.contains("File too large"), "{said}");
     assert_eq!(folder.names(), ["in.jsonl"]);
     assert!(fs::metadata(&input).is_ok());
+}
+
+/// DD3: one of the two cannot be put in its place, as a folder with something in it is there by then.
+#[test]
+fn what_is_kept_is_in_its_place_only_if_the_list_is() {
+    for (blocked, other, is_there) in [
+        ("out.jsonl", "dropped.tsv", true),
+        ("dropped.tsv", "out.jsonl", false),
+    ] {
+        let folder = Folder::new();
+        let (out, dropped) = (folder.path("out.jsonl"), folder.path("dropped.tsv"));
+        let mut process = Command::new(BINARY)
+            .args(["dedup", "-f", "jsonl", "-o", &out, "--dropped", &dropped])
+            .stdin(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut stdin = process.stdin.take().unwrap();
+        stdin.write_all(TEXTS.as_bytes()).unwrap();
+        block_until("both outputs begin", || folder.unfinished().len() == 2);
+        folder.write(&format!("{blocked}/file"), "");
+        drop(stdin);
+        let output = process.wait_with_output().unwrap();
+        let said = log(&output);
+        assert_eq!(output.status.code(), Some(1), "{said}");
+        let place = folder.path(blocked);
+        assert!(
+            said.contains(&format!("error: cannot write {place}: ")),
+            "{said}"
+        );
+        assert_eq!(folder.0.path().join(other).is_file(), is_there, "{blocked}");
+        assert_eq!(folder.unfinished(), [""; 0]);
+    }
 }

@@ -179,6 +179,31 @@ fn what_is_no_text_of_status_200_is_counted() {
 }
 
 #[test]
+fn plain_text_that_is_not_utf8_is_counted_where_a_server_sent_it() {
+    let latin = b"caf\xE9\0";
+    let resource = [
+        ("WARC-Type", "resource"),
+        ("WARC-Target-URI", "b"),
+        ("Content-Type", "text/plain; charset=utf-8"),
+    ];
+    let utf16 = plain("", b"\xFF\xFEa\0");
+    let warc = [
+        plain("", latin),
+        record(&resource, latin),
+        utf16,
+        plain("", b"one"),
+    ]
+    .concat();
+    let mut documents = open(&warc);
+    let read: Vec<_> = documents.by_ref().map(|result| result.unwrap().0).collect();
+    assert_eq!(read, [text("a", "one")]);
+    assert_eq!(
+        documents.other_records().to_string(),
+        "text/plain, not UTF-8: 3"
+    );
+}
+
+#[test]
 fn a_payload_that_cannot_be_decoded_is_an_error_and_reading_goes_on() {
     let chunks = "Transfer-Encoding: chunked\r\n";
     for (fields, stored, reason) in [
