@@ -246,7 +246,7 @@ pub(crate) mod tests {
             };
             register(&keys, &registered).await.unwrap();
         }
-        let map = simshard_topology::plan(None, &STORES.map(node), 3).unwrap();
+        let map = simshard_topology::plan_evenly(None, &STORES.map(node), 3).unwrap();
         let corpora = Corpora::default();
         initialize(&keys, &map, u8::MAX, &corpora, &[])
             .await

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use anyhow::bail;
 use simshard_cluster::{KeyValueStore, Targets, shard_records, targets};
 use simshard_topology::replication::ShardRecords;
-use simshard_topology::{NodeId, ShardId, ShardMap, plan};
+use simshard_topology::{NodeId, ShardId, ShardMap, plan_evenly};
 
 use super::asked::Cluster;
 use crate::exit::UsageError;
@@ -50,7 +50,7 @@ impl Layout {
         nodes: &[NodeId],
         replicas: usize,
     ) -> Result<ShardMap, UsageError> {
-        let after = plan(Some(&self.map), nodes, replicas);
+        let after = plan_evenly(Some(&self.map), nodes, replicas);
         after.map_err(|error| UsageError(error.to_string()))
     }
 }

@@ -1,11 +1,11 @@
 //! `simshard cluster move` and `rebalance`: which nodes are to hold which shards. The nodes do the rest.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use clap::Args;
 use simshard_cluster::{KeyValueStore, Targets, set_targets};
 use simshard_topology::replication::ShardRecords;
-use simshard_topology::{NodeId, ShardId, ShardMap, ShardSet, moves};
+use simshard_topology::{NodeId, ShardId, ShardMap, ShardSet};
 
 use super::asked::Cluster;
 use super::layout::{Layout, check_answer, nodes_of};
@@ -110,17 +110,12 @@ fn replicas(records: &ShardRecords) -> Result<usize, UsageError> {
 
 /// Prints how many shards each node holds, before and after.
 fn show(before: &ShardMap, after: &ShardMap) -> anyhow::Result<()> {
-    let mut gains: BTreeMap<&NodeId, usize> = BTreeMap::new();
-    let moves = moves(Some(before), after);
-    for one in &moves {
-        *gains.entry(&one.to).or_default() += 1;
-    }
     let nodes: BTreeSet<&NodeId> = before.nodes().iter().chain(after.nodes()).collect();
     let mut text = "node\tshards before\tshards after\tto copy".to_owned();
     for node in nodes {
-        let (old, new) = (before.shards_of(node).len(), after.shards_of(node).len());
-        let gain = gains.get(node).copied().unwrap_or(0);
-        text.push_str(&format!("\n{node}\t{old}\t{new}\t{gain}"));
+        let (old, new) = (before.shards_of(node), after.shards_of(node));
+        let gain = new.difference(&old).len();
+        text.push_str(&format!("\n{node}\t{}\t{}\t{gain}", old.len(), new.len()));
     }
     say::print(&text)
 }
