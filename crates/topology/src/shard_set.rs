@@ -175,6 +175,11 @@ impl ShardRange {
         self.first
     }
 
+    /// The highest shard.
+    pub(crate) fn last(self) -> ShardId {
+        self.last
+    }
+
     /// How many shards the range has: at least one.
     #[expect(clippy::len_without_is_empty, reason = "a range is never empty")]
     pub fn len(self) -> usize {

@@ -93,13 +93,19 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// How many more ranges the nodes hold if `shard` goes from one to another.
-    pub(super) fn cuts(&self, shard: ShardId, from: Option<usize>, to: usize) -> i32 {
-        let neighbours = |node: usize| {
-            let holds = |shard: Option<ShardId>| shard.is_some_and(|s| self.held[node].contains(s));
-            i32::from(holds(shard.before())) + i32::from(holds(shard.after()))
-        };
-        let left = from.map_or(0, |from| neighbours(from) - 1);
-        left + 1 - neighbours(to)
+    /// How many more ranges a node has without one of its shards.
+    pub(super) fn cuts_of_giver(&self, shard: ShardId, from: usize) -> i32 {
+        self.neighbours(shard, from) - 1
+    }
+
+    /// How many more ranges a node has with one more shard.
+    pub(super) fn cuts_of_receiver(&self, shard: ShardId, to: usize) -> i32 {
+        1 - self.neighbours(shard, to)
+    }
+
+    /// How many of the shards before and after a shard a node has.
+    fn neighbours(&self, shard: ShardId, node: usize) -> i32 {
+        let holds = |shard: Option<ShardId>| shard.is_some_and(|s| self.held[node].contains(s));
+        i32::from(holds(shard.before())) + i32::from(holds(shard.after()))
     }
 }

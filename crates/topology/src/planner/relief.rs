@@ -19,7 +19,8 @@ use crate::planner::ring::Ring;
 use crate::planner::{Task, level};
 use crate::shard_set::ShardSet;
 
-/// Where the receiver goes above its limit, a step lowers the highest node by this part of the mean.
+/// An exchange, or a step that takes the receiver above its limit, lowers the highest node by this
+/// part of the mean.
 const WORTH_A_STEP: f64 = 0.01;
 
 /// A draft on its way to a level.
@@ -33,7 +34,7 @@ pub(super) struct Relief<'a> {
     limits: Vec<u64>,
     /// The weight up to which nodes take shards first, so that those that do become alike.
     marks: Vec<u64>,
-    /// By how much a step lowers the highest node where the receiver goes above its limit.
+    /// By how much an exchange lowers the highest node, and a step to a node that gets above its limit.
     least_gain: f64,
 }
 
@@ -51,7 +52,8 @@ struct Step {
     price: f64,
     relief: u64,
     is_above_mark: bool,
-    cuts: i32,
+    /// How many more ranges the giver has, and the receiver.
+    cuts: [i32; 2],
     /// The level of the receiver after the step.
     level: f64,
     place: usize,
@@ -63,9 +65,9 @@ impl Step {
         self.peak
             .total_cmp(&other.peak)
             .then(self.price.total_cmp(&other.price))
-            .then(other.relief.cmp(&self.relief))
             .then(self.is_above_mark.cmp(&other.is_above_mark))
             .then(self.cuts.cmp(&other.cuts))
+            .then(other.relief.cmp(&self.relief))
             .then(self.level.total_cmp(&other.level))
             .then(self.place.cmp(&other.place))
             .then(self.shard.cmp(&other.shard))
@@ -112,16 +114,28 @@ impl<'a> Relief<'a> {
 
     /// Goes the whole way.
     pub(super) fn run(&mut self) {
-        while let Some(step) = self.best_move(None) {
+        while let Some(step) = self.best_placement() {
             self.take(&step);
         }
-        while let Some(highest) = self.highest() {
-            let step = self.best_move(Some(highest));
-            let step = match step.filter(|step| step.peak == 0.0) {
-                Some(step) => Some(step),
-                None => self.best_step(highest),
+        while let Some(node) = self.highest() {
+            let load = self.draft.loads[node];
+            self.relieve_within_limits(node);
+            if self.draft.loads[node] < load {
+                continue;
+            }
+            let Some(step) = self.best_step(node) else {
+                return;
             };
-            let Some(step) = step else {
+            self.take(&step);
+        }
+    }
+
+    /// Takes from a node what has room elsewhere, until it keeps its limit: so ranges go whole.
+    fn relieve_within_limits(&mut self, node: usize) {
+        while self.draft.loads[node] > self.limits[node] {
+            let shards = self.draft.held[node].iter();
+            let step = self.best_move(shards, Some(node));
+            let Some(step) = step.filter(|step| step.peak == 0.0) else {
                 return;
             };
             self.take(&step);
@@ -151,12 +165,28 @@ impl<'a> Relief<'a> {
         self.draft.give(step.to, step.shard);
     }
 
-    /// The best way to place one of the missing replicas, or to take a shard from a node.
-    fn best_move(&self, from: Option<usize>) -> Option<Step> {
-        let shards = from.map_or_else(|| self.draft.holes(), |from| self.draft.held[from]);
+    /// The best way to place one of the missing replicas, of those at the ends of runs.
+    fn best_placement(&self) -> Option<Step> {
+        let runs = self.draft.holes().ranges();
+        let ends = runs.flat_map(|run| [run.first(), run.last()]);
+        self.best_move(ends, None)
+    }
+
+    /// The best way to take one of these shards from a node, or from none.
+    fn best_move(
+        &self,
+        shards: impl Iterator<Item = ShardId>,
+        from: Option<usize>,
+    ) -> Option<Step> {
         let mut best: Option<Step> = None;
-        for shard in shards.iter() {
+        for shard in shards {
+            let is_beaten = best
+                .as_ref()
+                .is_some_and(|best| self.beats(best, shard, from));
             for to in 0..self.task.nodes.len() {
+                if is_beaten && !self.before[to].contains(shard) {
+                    continue;
+                }
                 if self.draft.may_go(shard, from, to) {
                     best = better(best, self.step(shard, from, to, None));
                 }
@@ -165,9 +195,24 @@ impl<'a> Relief<'a> {
         best
     }
 
+    /// Whether a step is better than all that take a shard from a node to one that never had it. This
+    /// only saves time.
+    fn beats(&self, step: &Step, shard: ShardId, from: Option<usize>) -> bool {
+        let Some(from) = from.filter(|&from| self.before[from].contains(shard)) else {
+            return false;
+        };
+        let weight = self.task.weights.of(shard);
+        let excess = self.draft.loads[from] - self.limits[from];
+        let price = weight as f64 / weight.min(excess) as f64;
+        step.peak == 0.0
+            && step.price <= price
+            && !step.is_above_mark
+            && step.cuts[0] < self.draft.cuts_of_giver(shard, from)
+    }
+
     /// The best move or exchange that takes weight from a node.
     fn best_step(&self, from: usize) -> Option<Step> {
-        let mut best = self.best_move(Some(from));
+        let mut best = self.best_move(self.draft.held[from].iter(), Some(from));
         let (draft, weights) = (&self.draft, self.task.weights);
         for shard in draft.held[from].iter() {
             for to in 0..self.task.nodes.len() {
@@ -198,19 +243,19 @@ impl<'a> Relief<'a> {
         let gain = weight(shard) - back.map_or(0, weight);
         let load = draft.loads[to] + gain;
         let level = self.level(to, load);
-        let (mut peak, mut relief) = (0.0, gain);
-        if load > self.limits[to] {
-            peak = level;
-        }
+        let is_within_limit = load <= self.limits[to];
+        let (mut peak, mut relief) = (level, gain);
         if let Some(from) = from {
             let load = draft.loads[from];
             relief = gain.min(load - self.limits[from]);
-            if peak > 0.0 {
-                peak = peak.max(self.level(from, load - gain));
-                if peak + self.least_gain > self.level(from, load) {
-                    return None;
-                }
+            peak = peak.max(self.level(from, load - gain));
+            let is_worth_it = peak + self.least_gain <= self.level(from, load);
+            if !is_worth_it && (back.is_some() || !is_within_limit) {
+                return None;
             }
+        }
+        if is_within_limit {
+            peak = 0.0;
         }
         let mut moved = self.moved(shard, from, to);
         if let (Some(back), Some(from)) = (back, from) {
@@ -225,7 +270,10 @@ impl<'a> Relief<'a> {
             price: moved / relief as f64,
             relief,
             is_above_mark: load > self.marks[to],
-            cuts: draft.cuts(shard, from, to),
+            cuts: [
+                from.map_or(0, |from| draft.cuts_of_giver(shard, from)),
+                draft.cuts_of_receiver(shard, to),
+            ],
             level,
             place: self.ring.place(shard, to),
         })

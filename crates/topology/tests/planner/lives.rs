@@ -181,11 +181,10 @@ fn with_light_shards_nodes_give_up_hardly_more_than_they_must() {
 #[test]
 fn fewer_replicas_move_nothing_and_more_move_what_is_missing() {
     each_seed(|rng| {
-        let (kind, weights) = (Kind::random(rng), random_weights(rng));
-        let count = rng.u64(5..12);
-        let nodes: Vec<Candidate> = (0..count).map(|number| kind.node(number)).collect();
+        let weights = std::array::from_fn(|_| rng.u64(1_000..5_000));
+        let nodes = nodes(rng.usize(5..12));
         let mut scene = Scene {
-            weights,
+            weights: ShardWeights::new(weights),
             ..Scene::fresh(nodes, 3)
         };
         let three = scene.plan();
@@ -193,7 +192,7 @@ fn fewer_replicas_move_nothing_and_more_move_what_is_missing() {
         scene.previous = Some(three.map);
         let one = scene.plan();
         promises::all(&scene, &one)?;
-        if three.balance.after <= 1.1 && kind.is_plain() && !one.moves.is_empty() {
+        if !one.moves.is_empty() {
             return Err(format!("{} moves", one.moves.len()));
         }
         Ok(())
