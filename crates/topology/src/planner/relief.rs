@@ -117,9 +117,10 @@ impl<'a> Relief<'a> {
         while let Some(step) = self.best_placement() {
             self.take(&step);
         }
+        self.spread_for_nothing();
         while let Some(node) = self.highest() {
             let load = self.draft.loads[node];
-            self.relieve_within_limits(node);
+            self.relieve_within_limits(node, f64::INFINITY);
             if self.draft.loads[node] < load {
                 continue;
             }
@@ -130,12 +131,23 @@ impl<'a> Relief<'a> {
         }
     }
 
-    /// Takes from a node what has room elsewhere, until it keeps its limit: so ranges go whole.
-    fn relieve_within_limits(&mut self, node: usize) {
+    /// Makes nodes more alike by what moves in any case, up to a hundredth.
+    fn spread_for_nothing(&mut self) {
+        let near_marks = self.marks.iter().map(|mark| mark + mark / 100).collect();
+        let limits = std::mem::replace(&mut self.limits, near_marks);
+        for node in 0..self.task.nodes.len() {
+            self.relieve_within_limits(node, 0.0);
+        }
+        self.limits = limits;
+    }
+
+    /// Takes from a node what has room elsewhere, at most at a price, until it keeps its limit: so
+    /// ranges go whole.
+    fn relieve_within_limits(&mut self, node: usize, price: f64) {
         while self.draft.loads[node] > self.limits[node] {
             let shards = self.draft.held[node].iter();
             let step = self.best_move(shards, Some(node));
-            let Some(step) = step.filter(|step| step.peak == 0.0) else {
+            let Some(step) = step.filter(|step| step.peak == 0.0 && step.price <= price) else {
                 return;
             };
             self.take(&step);

@@ -9,7 +9,7 @@ use crate::promises;
 use crate::scene::{Kind, Scene, capacity, nodes, random_weights, text_weights};
 
 /// Lives that are tried if the tests are short, or long.
-const SEEDS: [u64; 2] = [150, 5_000];
+const SEEDS: [u64; 2] = [100, 5_000];
 
 /// Nodes that a life may name.
 const NAMES: u64 = 24;
@@ -171,6 +171,30 @@ fn with_light_shards_nodes_give_up_hardly_more_than_they_must() {
             let plan = scene.plan();
             promises::all(&scene, &plan)?;
             promises::p4_nodes_give_up_their_excess_only(&scene, &plan)?;
+            scene.weights = grown(rng, &scene.weights);
+        }
+        Ok(())
+    });
+}
+
+/// P3: shards of real texts always fit, whatever comes and goes.
+#[test]
+fn clusters_of_real_texts_are_always_good() {
+    each_seed(|rng| {
+        let mut weights = std::array::from_fn(|_| rng.u64(500..5_000));
+        weights[rng.usize(..256)] = weights.iter().sum::<u64>() / 256 * rng.u64(5..=10);
+        let replicas = rng.usize(1..=3);
+        let mut scene = Scene {
+            weights: ShardWeights::new(weights),
+            ..Scene::fresh(nodes(rng.usize(3..6)), replicas)
+        };
+        for _ in 0..STEPS {
+            let plan = scene.plan();
+            let balance = plan.balance;
+            if balance.after > balance.least.max(1.1) + 1e-6 {
+                return Err(format!("P3: {balance:?} with {} nodes", scene.nodes.len()));
+            }
+            scene = scene.after(&plan.map, nodes(rng.usize(replicas..12)));
             scene.weights = grown(rng, &scene.weights);
         }
         Ok(())

@@ -118,32 +118,34 @@ pub(crate) fn p3_the_balance_is_good_or_cannot_be_lowered(scene: &Scene, plan: &
 
 /// A move or an exchange that lowers the highest node by a hundredth of the mean.
 fn improvement(scene: &Scene, map: &ShardMap) -> Option<String> {
-    let level = |node: &Candidate| scene.level(map, node);
-    let mut sorted: Vec<&Candidate> = scene.nodes.iter().collect();
-    sorted.sort_by(|a, b| a.id.cmp(&b.id));
-    let peak = sorted.iter().map(|node| level(node)).fold(0.0, f64::max);
-    let from = *sorted.iter().find(|node| level(node) == peak)?;
+    let mut nodes: Vec<(&Candidate, f64, ShardSet)> = Vec::new();
+    for node in &scene.nodes {
+        nodes.push((node, scene.level(map, node), map.shards_of(&node.id)));
+    }
+    nodes.sort_by(|a, b| a.0.id.cmp(&b.0.id));
+    let peak = nodes.iter().map(|(_, level, _)| *level).fold(0.0, f64::max);
+    let (from, _, held) = nodes.iter().find(|(_, level, _)| *level == peak)?;
     let good = peak - (0.01 + ROUNDING) * scene.mean();
     let may_go = |shard: ShardId, from: &Candidate, to: &Candidate| {
         let mut replicas = map.replicas(shard).to_vec();
-        let is_new = !replicas.contains(&to.id);
         replicas.retain(|id| *id != from.id);
         replicas.push(to.id.clone());
-        is_new && is_even(scene, &replicas)
+        is_even(scene, &replicas)
     };
-    for shard in map.shards_of(&from.id).iter() {
-        for to in sorted.iter().filter(|to| may_go(shard, from, to)) {
+    for shard in held.iter() {
+        for (to, level, theirs) in nodes.iter().filter(|(.., theirs)| !theirs.contains(shard)) {
             let lowers = |back: f64| {
                 let gain = scene.weight([shard]) - back;
-                level(from) - gain / capacity(from) <= good
-                    && level(to) + gain / capacity(to) <= good
+                peak - gain / capacity(from) <= good && level + gain / capacity(to) <= good
             };
-            if lowers(0.0) {
+            let lighter = theirs.difference(held);
+            let mut lighter = lighter.iter().filter(|back| lowers(scene.weight([*back])));
+            if lowers(0.0) && may_go(shard, from, to) {
                 return Some(format!("{shard} from {from:?} to {to:?}"));
             }
-            let theirs = map.shards_of(&to.id);
-            let mut lighter = theirs.iter().filter(|back| lowers(scene.weight([*back])));
-            if let Some(back) = lighter.find(|back| may_go(*back, to, from)) {
+            if let Some(back) = lighter.find(|back| may_go(*back, to, from))
+                && may_go(shard, from, to)
+            {
                 return Some(format!("{shard} from {from:?} for {back} of {to:?}"));
             }
         }

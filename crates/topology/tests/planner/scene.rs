@@ -108,11 +108,6 @@ impl Kind {
         }
     }
 
-    /// Whether nodes have neither zones nor capacities.
-    pub(crate) fn is_plain(self) -> bool {
-        self.zones == 1 && self.capacities == 1
-    }
-
     pub(crate) fn node(self, number: u64) -> Candidate {
         let node = Candidate::new(NodeId::new(&format!("n{number:02}")).unwrap());
         let mixed = |salt: u64| (number + salt).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40;
