@@ -19,12 +19,12 @@
 //!   distinct zones where there are enough.
 //! - P3: the balance is good enough, or no move of one shard and no exchange of two lowers the
 //!   highest node by a hundredth of the mean.
-//! - P4: a map that keeps P1 and P2 and is good enough stays as it is. Others change little: where
-//!   shards are light and may go to any node, a node gives up its excess and less than its lightest
-//!   shard beyond that.
+//! - P4: a map that keeps P1 and P2 and is good enough stays as it is. Others change little. If shards
+//!   are light and may go to any node, a node gives up nothing but its excess. Only its last shard
+//!   may be more than that, and is lighter than all that it keeps.
 //! - P5: the plan depends on the arguments only, and not on the order of the nodes.
 //! - P6: from scratch, with equal weights, capacities and zones, nodes in name order own at most one
-//!   range each, and the shard counts of two nodes differ by at most one.
+//!   range each. The shard counts of two nodes differ by at most one.
 //! - P7: the moves lead from the last map to the next. Each is from the highest node of those that
 //!   moves are left from.
 

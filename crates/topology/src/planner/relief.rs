@@ -1,15 +1,15 @@
 //! The way to a plan: replicas that are missing are placed, then the highest node is relieved.
 //!
-//! A step takes one shard from the highest node. If no node has room for
-//! one, a step may also exchange a shard for a lighter one. The best step moves least weight for what it relieves:
+//! A step takes one shard from the highest node. If no node has room for one, a step may also
+//! exchange a shard for a lighter one. The best step moves least weight for what it relieves:
 //!
-//! - A node above its limit first gives up the heaviest shards that are no more than its excess. Only
-//!   the last one may be more than that, and is as light as can be.
+//! - A node above its limit gives up shards that are no more than its excess. Only the last one may be
+//!   more than that, and is as light as can be.
 //! - A replica that is new on a node goes on to another for nothing. So does one that goes back.
-//! - Of steps that are equally good, one that cuts no range is best.
+//! - Of steps that move the same, one that cuts no range is best, and then one that relieves most.
 //!
-//! With each step the highest node gets lower, and the receiver stays below what it was. So it ends:
-//! once no node is above its limit, or no step lowers the highest one by a hundredth of the mean.
+//! Each step lowers the highest node, or the excess of one node without giving another one any. So it
+//! ends: once no node is above its limit, or no step lowers the highest one by a hundredth of the mean.
 
 use std::cmp::Ordering;
 
