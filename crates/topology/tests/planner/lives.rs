@@ -157,7 +157,7 @@ fn a_fifth_node_moves_hardly_more_than_the_least_weight() {
     });
 }
 
-/// P4.
+/// P4: a shard of a tenth of the mean always fits, since nodes may have that much above it.
 #[test]
 fn with_light_shards_nodes_give_up_hardly_more_than_they_must() {
     each_seed(|rng| {
@@ -170,7 +170,10 @@ fn with_light_shards_nodes_give_up_hardly_more_than_they_must() {
             scene = scene.after(&scene.plan().map, nodes(rng.usize(1..8)));
             let plan = scene.plan();
             promises::all(&scene, &plan)?;
-            promises::p4_nodes_give_up_their_excess_only(&scene, &plan)?;
+            let weights = ShardId::all().map(|shard| scene.weight([shard]));
+            if weights.fold(0.0, f64::max) < 0.09 * scene.mean() {
+                promises::p4_nodes_give_up_their_excess_only(&scene, &plan)?;
+            }
             scene.weights = grown(rng, &scene.weights);
         }
         Ok(())
