@@ -16,7 +16,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use http::Uri;
 use simshard_topology::replication::{ShardEpochs, ShardRecords, StoreId};
-use simshard_topology::{NodeId, NodeIdError, PlanError, ShardId, ShardMap, ShardSet, plan};
+use simshard_topology::{NodeId, NodeIdError, PlanError, ShardId, ShardMap, ShardSet, plan_evenly};
 
 /// A node and where it answers.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -78,7 +78,7 @@ impl ClusterLayout {
     pub fn planned(nodes: Vec<Node>, replicas: usize) -> Result<Self, ClusterLayoutError> {
         check_nodes(&nodes)?;
         let ids: Vec<NodeId> = nodes.iter().map(|node| node.id.clone()).collect();
-        let map = plan(None, &ids, replicas).map_err(ClusterLayoutError::Unplannable)?;
+        let map = plan_evenly(None, &ids, replicas).map_err(ClusterLayoutError::Unplannable)?;
         Ok(Self {
             nodes,
             map,

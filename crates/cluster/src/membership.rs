@@ -379,7 +379,7 @@ mod tests {
     }
 
     fn halves() -> ShardMap {
-        simshard_topology::plan(None, &[node(1), node(2)], 1).unwrap()
+        simshard_topology::plan_evenly(None, &[node(1), node(2)], 1).unwrap()
     }
 
     async fn layout(keys: &MemoryKeyValues) -> ClusterLayout {
@@ -711,7 +711,7 @@ mod tests {
             };
             register(&keys, &store).await.unwrap();
         }
-        let map = simshard_topology::plan(None, &[node(1), node(2)], 2).unwrap();
+        let map = simshard_topology::plan_evenly(None, &[node(1), node(2)], 2).unwrap();
         begin(&keys, &map).await.unwrap();
         let records = shard_records(&keys).await.unwrap();
         let in_sync = |shard| {
@@ -743,7 +743,7 @@ mod tests {
             ..store(id(1), 1, 7001)
         };
         register(&keys, &holds_most).await.unwrap();
-        let map = simshard_topology::plan(None, &[node(1)], 1).unwrap();
+        let map = simshard_topology::plan_evenly(None, &[node(1)], 1).unwrap();
         let refused = begin(&keys, &map).await.unwrap_err();
         assert!(
             matches!(refused, MetadataError::NotHeld { shards } if shards == of(&[1, 2])),
@@ -758,7 +758,7 @@ mod tests {
             "{refused}"
         );
         register(&keys, &store(id(2), 2, 7002)).await.unwrap();
-        let map = simshard_topology::plan(None, &[node(1), node(2)], 2).unwrap();
+        let map = simshard_topology::plan_evenly(None, &[node(1), node(2)], 2).unwrap();
         initialize(&keys, &map, ALL_HOT, &Corpora::default(), &lost)
             .await
             .unwrap();
@@ -786,7 +786,7 @@ mod tests {
             ..store(id(number), number, 7000 + u16::from(number))
         };
         register(&keys, &holds(3, 1, &[1, 2])).await.unwrap();
-        let map = |nodes: &[NodeId]| simshard_topology::plan(None, nodes, 1).unwrap();
+        let map = |nodes: &[NodeId]| simshard_topology::plan_evenly(None, nodes, 1).unwrap();
         let refused = begin(&keys, &map(&[node(3)])).await.unwrap_err();
         let told = refused.to_string();
         for name in [id(1), id(2)] {

@@ -249,7 +249,7 @@ pub(crate) mod tests {
         for store in STORES {
             register(&keys, &registered(store)).await.unwrap();
         }
-        let map = simshard_topology::plan(None, &STORES.map(node), 3).unwrap();
+        let map = simshard_topology::plan_evenly(None, &STORES.map(node), 3).unwrap();
         let corpora = Corpora::default();
         initialize(&keys, &map, u8::MAX, &corpora, &[])
             .await

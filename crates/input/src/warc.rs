@@ -266,7 +266,7 @@ impl Text {
     fn is_not_utf8(&self) -> bool {
         match self {
             Self::Plain(bytes) => std::str::from_utf8(bytes).is_err(),
-            Self::Page(_) => false,
+            Self::Html(_) | Self::Xhtml(_) => false,
         }
     }
 }

@@ -105,7 +105,7 @@ mod tests {
     use simshard_topology::replication::Step;
 
     use simshard_storage::{Holding, Options, Store};
-    use simshard_topology::{NodeId, ShardSet, plan};
+    use simshard_topology::{NodeId, ShardSet, plan_evenly};
 
     use super::*;
     use crate::Node;
@@ -129,7 +129,7 @@ mod tests {
         };
         drop(claim);
         register(&*keys, &store).await.unwrap();
-        let map = plan(None, &[node], 1).unwrap();
+        let map = plan_evenly(None, &[node], 1).unwrap();
         initialize(&*keys, &map, 1, &Corpora::default(), &[])
             .await
             .unwrap();

@@ -184,7 +184,7 @@ mod tests {
         Corpora, KeyValueMetadata, KeyValueStore, MemoryKeyValues, MetadataStore, RegisteredStore,
         initialize, register,
     };
-    use simshard_topology::plan;
+    use simshard_topology::plan_evenly;
     use simshard_topology::replication::StoreId;
 
     use super::*;
@@ -208,7 +208,7 @@ mod tests {
             register(&*keys, &store).await.unwrap();
             names.push(node);
         }
-        let map = plan(None, &names, 3).unwrap();
+        let map = plan_evenly(None, &names, 3).unwrap();
         let none = Corpora::default();
         initialize(&*keys, &map, 2, &none, &[]).await.unwrap();
         let metadata = KeyValueMetadata::follow(keys, || {}, |_| {}).await.unwrap();

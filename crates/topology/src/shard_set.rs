@@ -185,29 +185,6 @@ impl ShardRange {
     pub fn len(self) -> usize {
         self.last.index() - self.first.index() + 1
     }
-
-    /// The lowest `len` shards of the range, which has at least as many.
-    pub(crate) fn lowest(self, len: usize) -> ShardRange {
-        debug_assert!((1..=self.len()).contains(&len));
-        ShardRange {
-            first: self.first,
-            last: ShardId((self.first.index() + len - 1) as u8),
-        }
-    }
-
-    /// The highest `len` shards of the range, which has at least as many.
-    pub(crate) fn highest(self, len: usize) -> ShardRange {
-        debug_assert!((1..=self.len()).contains(&len));
-        ShardRange {
-            first: ShardId((self.last.index() + 1 - len) as u8),
-            last: self.last,
-        }
-    }
-
-    /// The shards, lowest first.
-    pub(crate) fn iter(self) -> impl DoubleEndedIterator<Item = ShardId> + Clone {
-        (self.first.0..=self.last.0).map(ShardId)
-    }
 }
 
 impl fmt::Display for ShardRange {
@@ -316,11 +293,12 @@ mod tests {
         fn ranges_are_maximal_runs(bytes in prop::collection::btree_set(any::<u8>(), 0..256)) {
             let set = set_of(&bytes);
             let runs: Vec<ShardRange> = set.ranges().collect();
-            let shards: ShardSet = runs.iter().flat_map(|run| run.iter()).collect();
+            let shards_of = |run: &ShardRange| (run.first.0..=run.last.0).map(ShardId);
+            let shards: ShardSet = runs.iter().flat_map(shards_of).collect();
             prop_assert_eq!(shards, set);
             prop_assert_eq!(runs.iter().map(|run| run.len()).sum::<usize>(), set.len());
             for pair in runs.windows(2) {
-                prop_assert!(pair[0].last().index() + 1 < pair[1].first().index());
+                prop_assert!(pair[0].last.index() + 1 < pair[1].first.index());
             }
         }
     }

@@ -72,7 +72,7 @@ async fn shards_of_one_replica_move_while_all_goes_on() {
     };
     let counts = counts(holders(&cluster).await);
     assert!(
-        counts.iter().all(|count| (85..=86).contains(count)),
+        counts.len() == 3 && counts.iter().all(|count| (70..=93).contains(count)),
         "{counts:?}"
     );
     load.end(&cluster.client()).await;

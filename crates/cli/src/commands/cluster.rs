@@ -22,7 +22,7 @@ use simshard_cluster::{
     FileStore, KeyValueStore, MetadataError, MetadataStore, RegisteredStore, initialize,
     key_values_with, registered_stores, wait_for_stores, waiting_stores,
 };
-use simshard_topology::{NodeId, ShardMap, plan};
+use simshard_topology::{NodeId, ShardMap, plan_evenly};
 use tokio::time::sleep;
 
 use crate::args::{EtcdAccessArgs, JsonArgs};
@@ -99,8 +99,9 @@ Example:
     Move(moving::MoveArgs),
     /// Plan an even share of shards for each node, and move them so with --yes
     #[command(after_help = "\
-A node that has joined gets its share, and one that is drained gets nothing. The
-plan moves as few shards as it can. Nodes share evenly by the number of shards.
+A node that has joined gets shards, and one that is drained gets nothing. The
+plan moves as few shards as it can: none once no node has more than 1.1 times
+the mean. Nodes share evenly by the number of shards.
 
 Examples:
   simshard cluster rebalance         # print the plan
@@ -291,7 +292,7 @@ async fn begin(args: &InitArgs) -> anyhow::Result<()> {
             let idle = idle_nodes(&*keys).await?;
             let nodes = exactly(count, nodes, &idle)?;
             warn_of_idle(&nodes, &idle);
-            (plan(None, &nodes, replicas.into())?, Arc::default())
+            (plan_evenly(None, &nodes, replicas.into())?, Arc::default())
         }
     };
     initialize(&*keys, &map, hot, &corpora, &args.lost).await?;

@@ -5,7 +5,7 @@
 pub(super) enum Quotes {
     BeforeValue,
     InValue,
-    InQuotes,
+    Within,
     /// Behind a quote within quotes, which ends them unless a second one follows.
     BehindQuote,
 }
@@ -17,12 +17,12 @@ impl Quotes {
         while let [first, more @ ..] = rest {
             rest = more;
             self = match (self, first) {
-                (Self::InQuotes, b'"') => Self::BehindQuote,
-                (Self::InQuotes, _) => {
+                (Self::Within, b'"') => Self::BehindQuote,
+                (Self::Within, _) => {
                     rest = &more[memchr::memchr(b'"', more).unwrap_or(more.len())..];
-                    Self::InQuotes
+                    Self::Within
                 }
-                (Self::BeforeValue | Self::BehindQuote, b'"') => Self::InQuotes,
+                (Self::BeforeValue | Self::BehindQuote, b'"') => Self::Within,
                 (_, b',' | b'\r' | b'\n') => Self::BeforeValue,
                 (Self::BehindQuote, _) => return None,
                 (Self::BeforeValue | Self::InValue, _) => {

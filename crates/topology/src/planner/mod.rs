@@ -1,50 +1,56 @@
-//! Draws the next shard map from the last one and the nodes there are now.
+//! Draws the next shard map from the last one, the nodes there are now, and how heavy shards are.
 //!
-//! From scratch ([`fresh`]) every node gets a range of neighbouring leading bytes. Otherwise the
-//! last map is changed as little as possible, in four steps on a [`draft::Draft`]:
+//! 1. Replicas stay on nodes that stay, unless they are too many. From scratch ([`fresh`]), every
+//!    node first gets a range of neighbouring leading bytes.
+//! 2. [`relief`] places the replicas that are missing. Then it relieves the highest node, step by
+//!    step, until the balance is good enough.
+//! 3. [`moves`] says what is to be copied.
 //!
-//! 1. [`shed`]: nodes above the cap give up what is too much, from the ends of their ranges;
-//! 2. [`fill`]: shards short of replicas go, in runs, to nodes with room;
-//! 3. [`reroute`]: where no node with room may take a shard, replicas change places along a
-//!    cheapest path, so that the whole stays a plan of fewest moves;
-//! 4. [`owners`]: replicas are put in order, the preferred owner first.
-//!
-//! [`ring`] decides between nodes that these steps find equally good.
-//!
-//! Today the product plans from scratch only. The steps from a last map ([`draft`], [`shed`], [`fill`], [`reroute`]) and
-//! [`moves`] wait for rebalancing; only tests call them.
+//! The *level* of a node is its weight divided by its capacity. The *balance* of a map is the highest
+//! level divided by the mean one: 1 is perfect. [`level`] says which balance no plan can beat. If
+//! that is below 1.1, a balance of 1.1 is good enough. [`ring`] decides between steps that are
+//! equally good.
 //!
 //! # Invariants
 //!
-//! With `n` nodes and `r` replicas, and tested by `tests/properties.rs` under the same ids:
+//! With `n` nodes and `r` replicas, and tested by `tests/planner/` under the same ids:
 //! - P1: every shard has exactly `r` distinct nodes, all from the list given.
-//! - P2: no node has more than the cap, ⌈256·r / n⌉ shards.
-//! - P3: no map that keeps P1 and P2 has fewer (shard, node) pairs that the last map lacks.
-//! - P4: ranges are few. From scratch with one replica, nodes in name order get one range each.
-//!   With one replica, giving shards away never adds a range to the giver. Each run of shards given
-//!   away is cut at most as often as a receiver becomes full.
+//! - P2: the replicas of a shard are spread over zones as evenly as the zones have nodes: in
+//!   distinct zones where there are enough.
+//! - P3: the balance is good enough, or no move of one shard and no exchange of two lowers the
+//!   highest node by a hundredth of the mean.
+//! - P4: a map that keeps P1 and P2 and is good enough stays as it is. Others change little. If shards
+//!   are light and may go to any node, a node gives up nothing but its excess. Only its last shard
+//!   may be more than that, and is lighter than all that it keeps.
 //! - P5: the plan depends on the arguments only, and not on the order of the nodes.
-//! - P6: from scratch, the shard counts of two nodes differ by at most one.
-//! - P7: where a map changes, no owner of a shard owns two or more shards more than another
-//!   replica of it does.
-//!
-//! P3 has a price: a node that joins gets shards only as far as that lowers the cap. 64 nodes hold
-//! four shards each, and so do the busiest of 80, so the sixteen that join receive nothing.
+//! - P6: from scratch, with equal weights, capacities and zones, nodes in name order own at most one
+//!   range each. The shard counts of two nodes differ by at most one.
+//! - P7: the moves lead from the last map to the next. Each is from the highest node of those that
+//!   moves are left from.
 
+mod candidate;
 mod draft;
-mod fill;
 mod fresh;
+mod level;
 mod moves;
-mod owners;
-mod reroute;
+mod relief;
 mod ring;
-mod shed;
+mod unmet;
+mod zones;
 
 use crate::ids::{NodeId, ShardId};
 use crate::shard_map::ShardMap;
+use crate::shard_set::ShardSet;
+pub use candidate::{Candidate, ShardWeights};
 use draft::Draft;
-pub use moves::{Move, moves};
+pub use moves::Move;
+use relief::Relief;
 use ring::Ring;
+pub use unmet::{Unmet, ZoneName};
+use zones::Zones;
+
+/// The balance that is good enough, where it can be reached.
+const GOOD_BALANCE: f64 = 1.1;
 
 /// Why no shard map can be planned.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -71,89 +77,216 @@ pub enum PlanError {
     },
 }
 
-/// Plans the shard map for `nodes` with that number of `replicas` of each shard.
-///
-/// The version is 1 from scratch. It is that of `previous` where nothing changes (the result then
-/// equals `previous`, order of replicas included), and one more than that otherwise. It counts
-/// assignments: a change of the node list that moves nothing leaves it as it is.
+/// A shard map, and what an operator wants to know of it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Plan {
+    /// The map. Its version is 1 from scratch. It is that of the last map where nothing changes, and
+    /// one more than that otherwise. It counts assignments: a change of the node list that moves
+    /// nothing leaves it as it is.
+    pub map: ShardMap,
+    /// What is to be copied: what relieves the highest node first.
+    pub moves: Vec<Move>,
+    /// How evenly the weight is spread.
+    pub balance: Balance,
+    /// What was wanted, and cannot be had with these nodes.
+    pub unmet: Vec<Unmet>,
+}
+
+/// How evenly weight is spread over nodes: the highest level divided by the mean one.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Balance {
+    /// That of what these nodes hold by the last map, if they hold anything.
+    pub before: Option<f64>,
+    /// That of the new map.
+    pub after: f64,
+    /// No plan for these nodes and weights is better than that. There may be none as good.
+    pub least: f64,
+}
+
+/// What a plan is drawn for.
+struct Task<'a> {
+    /// In name order.
+    nodes: Vec<Candidate>,
+    zones: Zones,
+    weights: &'a ShardWeights,
+    replicas: usize,
+}
+
+impl Plan {
+    /// The weight of all that is to be copied.
+    pub fn moved_weight(&self) -> u64 {
+        self.moves.iter().map(|one| one.weight).sum()
+    }
+}
+
+/// Plans the shard map of `replicas` of each shard on `nodes`.
 ///
 /// ```
-/// use simshard_topology::{NodeId, plan};
+/// use simshard_topology::{Candidate, NodeId, ShardWeights, plan};
 ///
-/// let nodes = ["n1", "n2", "n3"].map(|name| NodeId::new(name).expect("a valid name"));
-/// let map = plan(None, &nodes, 1)?;
-/// assert_eq!(map.shards_of(&nodes[1]).to_string(), "56-aa");
+/// let nodes = ["n1", "n2", "n3"].map(|name| Candidate::new(NodeId::new(name).expect("a name")));
+/// let first = plan(None, &nodes[..2], &ShardWeights::EQUAL, 1)?;
+/// assert_eq!(first.map.shards_of(&nodes[1].id).to_string(), "80-ff");
+/// let grown = plan(Some(&first.map), &nodes, &ShardWeights::EQUAL, 1)?;
+/// assert_eq!(grown.balance.before, Some(1.5));
+/// assert!(grown.balance.after <= 1.1);
 /// # Ok::<(), simshard_topology::PlanError>(())
 /// ```
+///
+/// # Errors
+/// If there are too few nodes or too many, or no replicas are asked for.
 pub fn plan(
+    previous: Option<&ShardMap>,
+    nodes: &[Candidate],
+    weights: &ShardWeights,
+    replicas: usize,
+) -> Result<Plan, PlanError> {
+    let task = Task::new(nodes, weights, replicas)?;
+    let before = previous.map_or_else(Vec::new, |map| task.entries(map));
+    let held = task.held(&before);
+    let entries = if before.iter().all(Vec::is_empty) {
+        fresh::entries(&task)
+    } else {
+        before
+    };
+
+    let (mean, least) = (level::mean(&task), level::least(&task));
+    let ring = Ring::new(task.nodes.iter().map(|node| &node.id));
+    let highest = least.max(GOOD_BALANCE * mean);
+    let draft = Draft::new(&task, &entries);
+    let mut relief = Relief::new(&task, draft, &held, &ring, highest);
+    relief.run();
+    let after = relief.draft.held;
+
+    let map = match previous {
+        Some(map) if is_same(map, &held, &after) => map.clone(),
+        _ => {
+            let version = previous.map_or(0, ShardMap::version) + 1;
+            task.map(version, &entries, &after, &ring)
+        }
+    };
+    Ok(Plan {
+        moves: moves::moves(&task, previous, &map),
+        balance: Balance {
+            before: task.balance(&held),
+            after: task.balance(&after).unwrap_or(1.0),
+            least: least / mean,
+        },
+        unmet: unmet::unmet(&task),
+        map,
+    })
+}
+
+/// Plans the shard map of nodes that are alike, for shards that weigh the same.
+///
+/// # Errors
+/// As [`plan`].
+pub fn plan_evenly(
     previous: Option<&ShardMap>,
     nodes: &[NodeId],
     replicas: usize,
 ) -> Result<ShardMap, PlanError> {
-    let nodes = checked(nodes, replicas)?;
-    let Some(previous) = previous else {
-        return Ok(to_map(1, &fresh::entries(nodes.len(), replicas), &nodes));
-    };
-    let next_version = previous.version() + 1;
-    if !previous.nodes().iter().any(|node| nodes.contains(node)) {
-        return Ok(to_map(
-            next_version,
-            &fresh::entries(nodes.len(), replicas),
-            &nodes,
-        ));
-    }
-
-    let mut draft = Draft::new(previous, &nodes, replicas);
-    shed::to_cap(&mut draft);
-    let ring = Ring::new(&nodes);
-    if draft.keeps_all_it_could() {
-        fill::in_runs(&mut draft, &ring);
-    }
-    reroute::fill_the_rest(&mut draft, &ring);
-    if draft.changes_nothing(previous) {
-        return Ok(previous.clone());
-    }
-    let entries = owners::order_replicas(&draft, previous, &nodes, &ring);
-    Ok(to_map(next_version, &entries, &nodes))
+    let nodes: Vec<Candidate> = nodes.iter().cloned().map(Candidate::new).collect();
+    Ok(plan(previous, &nodes, &ShardWeights::EQUAL, replicas)?.map)
 }
 
-/// The nodes in name order, if a plan for them exists.
-fn checked(nodes: &[NodeId], replicas: usize) -> Result<Vec<NodeId>, PlanError> {
-    let mut sorted = nodes.to_vec();
-    sorted.sort();
-    if replicas == 0 {
-        return Err(PlanError::NoReplicas);
-    }
-    if nodes.is_empty() {
-        return Err(PlanError::NoNodes);
-    }
-    if let Some(pair) = sorted.windows(2).find(|pair| pair[0] == pair[1]) {
-        return Err(PlanError::DuplicateNode(pair[0].clone()));
-    }
-    if replicas > nodes.len() {
-        return Err(PlanError::TooFewNodes {
-            nodes: nodes.len(),
+impl<'a> Task<'a> {
+    /// What is asked for, if a plan for it exists.
+    fn new(
+        nodes: &[Candidate],
+        weights: &'a ShardWeights,
+        replicas: usize,
+    ) -> Result<Self, PlanError> {
+        if replicas == 0 {
+            return Err(PlanError::NoReplicas);
+        }
+        if nodes.is_empty() {
+            return Err(PlanError::NoNodes);
+        }
+        let mut nodes = nodes.to_vec();
+        nodes.sort_by(|a, b| a.id.cmp(&b.id));
+        if let Some(pair) = nodes.windows(2).find(|pair| pair[0].id == pair[1].id) {
+            return Err(PlanError::DuplicateNode(pair[0].id.clone()));
+        }
+        if replicas > nodes.len() {
+            let nodes = nodes.len();
+            return Err(PlanError::TooFewNodes { nodes, replicas });
+        }
+        let max = ShardId::COUNT * replicas;
+        if nodes.len() > max {
+            return Err(PlanError::TooManyNodes {
+                nodes: nodes.len(),
+                replicas,
+                max,
+            });
+        }
+        Ok(Self {
+            zones: Zones::new(&nodes, replicas),
+            nodes,
+            weights,
             replicas,
-        });
+        })
     }
-    let max = ShardId::COUNT * replicas;
-    if nodes.len() > max {
-        return Err(PlanError::TooManyNodes {
-            nodes: nodes.len(),
-            replicas,
-            max,
-        });
+
+    /// The nodes of each shard by a map, as places in the list. Those that are not listed are left out.
+    fn entries(&self, map: &ShardMap) -> Vec<Vec<usize>> {
+        let place = |node: &NodeId| self.nodes.binary_search_by(|one| one.id.cmp(node)).ok();
+        let entry = |shard| map.replicas(shard).iter().filter_map(place).collect();
+        ShardId::all().map(entry).collect()
     }
-    Ok(sorted)
+
+    /// The shards of each node.
+    fn held(&self, entries: &[Vec<usize>]) -> Vec<ShardSet> {
+        let mut held = vec![ShardSet::EMPTY; self.nodes.len()];
+        for (shard, entry) in ShardId::all().zip(entries) {
+            entry.iter().for_each(|&node| {
+                held[node].insert(shard);
+            });
+        }
+        held
+    }
+
+    /// The balance of what nodes hold, if they hold anything.
+    fn balance(&self, held: &[ShardSet]) -> Option<f64> {
+        let capacity = |node: &Candidate| f64::from(node.capacity.get());
+        let load = |shards: &ShardSet| self.weights.sum(shards.iter()) as f64;
+        let levels = self.nodes.iter().zip(held);
+        let levels = levels.map(|(node, shards)| load(shards) / capacity(node));
+        let all_capacity: f64 = self.nodes.iter().map(capacity).sum();
+        let mean = held.iter().map(load).sum::<f64>() / all_capacity;
+        (mean > 0.0).then(|| levels.fold(0.0, f64::max) / mean)
+    }
+
+    /// The map of what nodes hold. Nodes of `entries` come first, in the order they have there.
+    fn map(
+        &self,
+        version: u64,
+        entries: &[Vec<usize>],
+        held: &[ShardSet],
+        ring: &Ring,
+    ) -> ShardMap {
+        let named = ShardId::all().zip(entries).map(|(shard, entry)| {
+            let nodes = (0..self.nodes.len()).filter(|&node| held[node].contains(shard));
+            let mut nodes: Vec<usize> = nodes.collect();
+            nodes.sort_by_key(|node| {
+                let old = entry.iter().position(|old| old == node);
+                (old.unwrap_or(entry.len()), ring.place(shard, *node))
+            });
+            nodes
+                .iter()
+                .map(|&node| self.nodes[node].id.clone())
+                .collect()
+        });
+        let named: Vec<Vec<NodeId>> = named.collect();
+        ShardMap::new(version, &named).expect("every shard has replicas, all distinct (P1)")
+    }
 }
 
-/// The map of `entries`, which name nodes by their position in `nodes`.
-fn to_map(version: u64, entries: &[Vec<usize>], nodes: &[NodeId]) -> ShardMap {
-    let named: Vec<Vec<NodeId>> = entries
-        .iter()
-        .map(|entry| entry.iter().map(|&node| nodes[node].clone()).collect())
-        .collect();
-    ShardMap::new(version, &named).expect("every shard has replicas, all distinct (P1)")
+/// Whether every shard has the nodes that it has by a map, and no other.
+fn is_same(map: &ShardMap, before: &[ShardSet], after: &[ShardSet]) -> bool {
+    let held = |shards: &[ShardSet]| shards.iter().map(ShardSet::len).sum::<usize>();
+    let in_map = ShardId::all().map(|shard| map.replicas(shard).len());
+    before == after && in_map.sum::<usize>() == held(after)
 }
 
 #[cfg(test)]

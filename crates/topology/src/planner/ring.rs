@@ -45,9 +45,10 @@ impl Hash for Key {
 
 impl Ring {
     /// A ring of distinct `nodes`.
-    pub(super) fn new(nodes: &[NodeId]) -> Ring {
-        let mut points = Vec::with_capacity(nodes.len() * POINTS as usize);
-        for (node, id) in nodes.iter().enumerate() {
+    pub(super) fn new<'a>(nodes: impl ExactSizeIterator<Item = &'a NodeId>) -> Ring {
+        let count = nodes.len();
+        let mut points = Vec::with_capacity(count * POINTS as usize);
+        for (node, id) in nodes.enumerate() {
             let mut name = [0; NodeId::MAX_LEN];
             name[..id.as_str().len()].copy_from_slice(id.as_str().as_bytes());
             points.extend((0..POINTS).map(|number| Point { node, name, number }));
@@ -55,7 +56,7 @@ impl Ring {
         let mut ring = HashRing::new();
         ring.batch_add(points);
         let places = ShardId::all()
-            .map(|shard| places_from(&ring, shard, nodes.len()))
+            .map(|shard| places_from(&ring, shard, count))
             .collect();
         Ring { places }
     }
@@ -99,7 +100,7 @@ mod tests {
         for count in [1, 2, 3, 20] {
             let names: Vec<String> = (0..count).map(|i| format!("n{i}")).collect();
             let nodes = named(&names.iter().map(String::as_str).collect::<Vec<_>>());
-            let ring = Ring::new(&nodes);
+            let ring = Ring::new(nodes.iter());
             for shard in ShardId::all() {
                 let mut places: Vec<usize> =
                     (0..count).map(|node| ring.place(shard, node)).collect();
@@ -115,7 +116,7 @@ mod tests {
     /// A plan must be the same wherever and whenever it is made.
     #[test]
     fn places_on_the_ring_never_change() {
-        let ring = Ring::new(&named(&["n1", "n2", "n3", "n4", "n5"]));
+        let ring = Ring::new(named(&["n1", "n2", "n3", "n4", "n5"]).iter());
         let places = |byte| {
             (0..5)
                 .map(|node| ring.place(ShardId(byte), node))
@@ -129,8 +130,8 @@ mod tests {
 
     #[test]
     fn a_new_node_leaves_the_order_of_the_others() {
-        let few = Ring::new(&named(&["n1", "n2", "n3"]));
-        let more = Ring::new(&named(&["n1", "n2", "n3", "n4"]));
+        let few = Ring::new(named(&["n1", "n2", "n3"]).iter());
+        let more = Ring::new(named(&["n1", "n2", "n3", "n4"]).iter());
         for shard in ShardId::all() {
             let order = |ring: &Ring| {
                 let mut nodes = [0, 1, 2];

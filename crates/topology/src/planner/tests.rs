@@ -1,4 +1,6 @@
-//! Plans, versions, refusals and moves by example; the promises are in `tests/properties.rs`.
+//! Plans, versions, refusals and moves by example; the promises are in `tests/planner/`.
+
+use std::num::NonZeroU32;
 
 use super::*;
 
@@ -7,6 +9,24 @@ fn named(names: &[&str]) -> Vec<NodeId> {
         .iter()
         .map(|name| NodeId::new(name).unwrap())
         .collect()
+}
+
+fn candidates(count: usize) -> Vec<Candidate> {
+    let name = |i| NodeId::new(&format!("n{i:03}")).unwrap();
+    (0..count).map(name).map(Candidate::new).collect()
+}
+
+fn capacity(capacity: u32) -> NonZeroU32 {
+    NonZeroU32::new(capacity).unwrap()
+}
+
+/// All shards weigh 1, but some.
+fn weights(some: &[(u8, u64)]) -> ShardWeights {
+    let mut weights = [1; ShardId::COUNT];
+    for &(shard, weight) in some {
+        weights[usize::from(shard)] = weight;
+    }
+    ShardWeights::new(weights)
 }
 
 /// The shards of each node, in name order.
@@ -19,38 +39,42 @@ fn shown(map: &ShardMap) -> Vec<String> {
 
 #[test]
 fn from_scratch_each_node_gets_one_range_in_name_order() {
-    let map = plan(None, &named(&["n3", "n1", "n2"]), 1).unwrap();
+    let map = plan_evenly(None, &named(&["n3", "n1", "n2"]), 1).unwrap();
     assert_eq!(shown(&map), ["n1 00-55", "n2 56-aa", "n3 ab-ff"]);
     assert_eq!(map.version(), 1);
 }
 
 #[test]
 fn the_version_grows_only_when_an_assignment_changes() {
-    let three = plan(None, &named(&["a", "b", "c"]), 2).unwrap();
-    let same = plan(Some(&three), &named(&["c", "b", "a"]), 2).unwrap();
+    let three = plan_evenly(None, &named(&["a", "b", "c"]), 2).unwrap();
+    let same = plan_evenly(Some(&three), &named(&["c", "b", "a"]), 2).unwrap();
     assert_eq!(same, three);
-    let four = plan(Some(&three), &named(&["a", "b", "c", "d"]), 2).unwrap();
+    let four = plan_evenly(Some(&three), &named(&["a", "b", "c", "d"]), 2).unwrap();
     assert_eq!(four.version(), 2);
-    let strangers = plan(Some(&four), &named(&["x", "y"]), 2).unwrap();
+    let strangers = plan_evenly(Some(&four), &named(&["x", "y"]), 2).unwrap();
     assert_eq!(strangers.version(), 3);
 }
 
 #[test]
-fn a_node_that_cannot_lower_the_cap_receives_nothing() {
-    let names: Vec<String> = (100..165).map(|i| format!("n{i}")).collect();
-    let nodes = named(&names.iter().map(String::as_str).collect::<Vec<_>>());
-    let before = plan(None, &nodes[..64], 1).unwrap();
-    assert_eq!(plan(Some(&before), &nodes, 1), Ok(before));
+fn a_node_that_cannot_lower_the_balance_receives_nothing() {
+    let nodes = candidates(80);
+    let before = plan(None, &nodes[..64], &ShardWeights::EQUAL, 1).unwrap();
+    let after = plan(Some(&before.map), &nodes, &ShardWeights::EQUAL, 1).unwrap();
+    assert_eq!((after.map, after.moves), (before.map, vec![]));
+    let balance = after.balance;
+    assert_eq!(balance.before, Some(balance.after));
+    assert!((balance.after - balance.least).abs() < 1e-9, "{balance:?}");
 }
 
 #[test]
 fn dropping_to_fewer_replicas_moves_nothing() {
-    let nodes = named(&["a", "b", "c", "d", "e"]);
-    let three = plan(None, &nodes, 3).unwrap();
-    let two = plan(Some(&three), &nodes, 2).unwrap();
-    assert_eq!(moves(Some(&three), &two), []);
-    assert_eq!(shown(&two), shown(&plan(None, &nodes, 2).unwrap()));
-    assert_eq!(two.version(), 2);
+    let nodes = candidates(5);
+    let three = plan(None, &nodes, &ShardWeights::EQUAL, 3).unwrap();
+    let two = plan(Some(&three.map), &nodes, &ShardWeights::EQUAL, 2).unwrap();
+    assert_eq!(two.moves, []);
+    let fresh = plan(None, &nodes, &ShardWeights::EQUAL, 2).unwrap();
+    assert_eq!(shown(&two.map), shown(&fresh.map));
+    assert_eq!(two.map.version(), 2);
 }
 
 #[test]
@@ -61,60 +85,152 @@ fn impossible_requests_are_refused_with_what_to_do() {
         .collect();
     let cases = [
         (
-            plan(None, &two, 0),
+            plan_evenly(None, &two, 0),
             "0 replicas asked for, ask for at least 1",
         ),
         (
-            plan(None, &[], 1),
+            plan_evenly(None, &[], 1),
             "no nodes to place 256 shards on, name at least one",
         ),
         (
-            plan(None, &two, 3),
+            plan_evenly(None, &two, 3),
             "3 replicas need as many nodes but there are 2, add nodes or ask for fewer replicas",
         ),
         (
-            plan(None, &named(&["a", "b", "a"]), 1),
+            plan_evenly(None, &named(&["a", "b", "a"]), 1),
             "node a is listed twice, list each node once",
         ),
         (
-            plan(None, &crowd, 1),
+            plan_evenly(None, &crowd, 1),
             "257 nodes cannot each hold one of 256x1 replicas, use at most 256 nodes",
         ),
     ];
     for (result, message) in cases {
         assert_eq!(result.unwrap_err().to_string(), message);
     }
-    assert_eq!(plan(None, &crowd, 2).unwrap().nodes().len(), 257);
+    assert_eq!(plan_evenly(None, &crowd, 2).unwrap().nodes().len(), 257);
 }
 
 #[test]
 fn moves_name_the_replica_that_is_replaced() {
-    let two = plan(None, &named(&["a", "b"]), 1).unwrap();
-    let first = moves(None, &two);
-    assert_eq!(first.len(), 256);
-    assert!(first.iter().all(|change| change.from.is_none()));
+    let nodes = candidates(3);
+    let (two, other) = (&nodes[..2], [nodes[0].clone(), nodes[2].clone()]);
+    let planned = |from: Option<&Plan>, nodes: &[Candidate], replicas| {
+        plan(
+            from.map(|plan| &plan.map),
+            nodes,
+            &ShardWeights::EQUAL,
+            replicas,
+        )
+        .unwrap()
+    };
+    let first = planned(None, two, 1);
+    assert_eq!((first.moves.len(), first.moved_weight()), (256, 256));
+    assert!(first.moves.iter().all(|one| one.from.is_none()));
 
-    let other = plan(Some(&two), &named(&["a", "c"]), 1).unwrap();
-    let swapped = moves(Some(&two), &other);
-    assert_eq!(swapped.len(), 128);
-    for change in swapped {
-        assert_eq!(change.from.as_ref().map(NodeId::as_str), Some("b"));
-        assert_eq!(change.to.as_str(), "c");
+    let swapped = planned(Some(&first), &other, 1);
+    assert_eq!(swapped.moves.len(), 128);
+    for one in &swapped.moves {
+        assert_eq!(one.from.as_ref(), Some(&nodes[1].id));
+        assert_eq!(one.to, nodes[2].id);
     }
 
-    let grown = plan(Some(&two), &named(&["a", "b"]), 2).unwrap();
-    assert_eq!(moves(Some(&two), &grown).len(), 256);
-    assert_eq!(moves(Some(&grown), &two), []);
+    let grown = planned(Some(&first), two, 2);
+    assert_eq!(grown.moves.len(), 256);
+    assert_eq!(planned(Some(&grown), two, 1).moves, []);
+}
+
+/// P7.
+#[test]
+fn the_highest_node_is_relieved_first_and_missing_replicas_come_before() {
+    let nodes = candidates(4);
+    let halves = |shard: ShardId| vec![nodes[usize::from(shard.0 < 100)].id.clone()];
+    let mut entries: Vec<Vec<NodeId>> = ShardId::all().map(halves).collect();
+    entries[7] = vec![NodeId::new("gone").unwrap()];
+    let before = ShardMap::new(1, &entries).unwrap();
+    let moves = plan(Some(&before), &nodes, &ShardWeights::EQUAL, 1)
+        .unwrap()
+        .moves;
+    let from = |place: usize| moves[place].from.as_ref().unwrap().as_str();
+    assert_eq!((moves[0].shard, from(0)), (ShardId(7), "gone"));
+    assert_eq!(
+        (from(1), from(2), from(57), from(59)),
+        ("n000", "n000", "n000", "n001")
+    );
+}
+
+/// P3: bounds that can be computed by hand.
+#[test]
+fn the_least_balance_follows_from_the_heaviest_shards_and_from_distinct_nodes() {
+    let least = |nodes: &[Candidate], weights: &ShardWeights, replicas| {
+        let balance = plan(None, nodes, weights, replicas).unwrap().balance;
+        assert!(balance.after >= balance.least - 1e-9, "{balance:?}");
+        balance.least
+    };
+    let is =
+        |least: f64, expected: f64| assert!((least - expected).abs() < 1e-9, "{least} {expected}");
+    let mut nodes = candidates(4);
+    is(least(&nodes, &ShardWeights::EQUAL, 3), 1.0);
+    // The heaviest shard alone on a node, and one of each replica on two.
+    let heavy = weights(&[(9, 745)]);
+    is(least(&nodes, &heavy, 1), 745.0 / 250.0);
+    is(least(&nodes, &heavy, 2), 745.0 / 500.0);
+    // Two of five heavy shards share a node.
+    let five = weights(&[(1, 1000), (2, 1000), (3, 1000), (4, 1000), (5, 1000)]);
+    is(least(&nodes, &five, 1), 2000.0 / (5251.0 / 4.0));
+    // The largest node takes the heaviest shard.
+    nodes[3] = nodes[3].clone().with_capacity(capacity(2));
+    is(least(&nodes, &heavy, 1), (745.0 / 2.0) / 200.0);
+    // A node has a shard once, so the others share the second replicas.
+    nodes[3] = nodes[3].clone().with_capacity(capacity(9));
+    is(least(&nodes, &weights(&[(0, 45)]), 2), 100.0 / 50.0);
+    // Of two zones each has a replica, also the one of a single node.
+    let zoned = candidates(3).into_iter().zip(["a", "b", "b"]);
+    let zoned: Vec<Candidate> = zoned.map(|(node, zone)| node.in_zone(zone)).collect();
+    is(least(&zoned, &ShardWeights::EQUAL, 2), 1.5);
+}
+
+/// P2.
+#[test]
+fn what_zones_cannot_meet_is_said() {
+    let said = |zones: &[&str], replicas: usize| {
+        let nodes = candidates(zones.len()).into_iter().zip(zones);
+        let nodes: Vec<Candidate> = nodes.map(|(node, zone)| node.in_zone(zone)).collect();
+        let unmet = plan(None, &nodes, &ShardWeights::EQUAL, replicas)
+            .unwrap()
+            .unmet;
+        unmet.iter().map(Unmet::to_string).collect::<Vec<_>>()
+    };
+    assert_eq!(said(&["a", "b", "c", "a"], 2), [""; 0]);
+    assert_eq!(
+        said(&["a", "b", "a", "b"], 3),
+        ["3 replicas are in 2 zones, so some zone has several of them: add zones"]
+    );
+    assert_eq!(
+        said(&["a", "b", "b", "b"], 4),
+        [
+            "4 replicas are in 2 zones, so some zone has several of them: add zones",
+            "zone a: 1 of the 2 nodes that its replicas need: add nodes there"
+        ]
+    );
+    assert_eq!(
+        said(&["a", "b", "b"], 2),
+        ["zone a: its nodes hold at least 1.50 times the mean for their capacity: add nodes there"]
+    );
+    assert_eq!(
+        plan(None, &candidates(3), &ShardWeights::EQUAL, 3)
+            .unwrap()
+            .unmet,
+        []
+    );
 }
 
 /// The largest plans allowed must still be quick to draw.
 #[test]
 fn hundreds_of_nodes_are_planned() {
-    let crowd: Vec<NodeId> = (0..768)
-        .map(|i| NodeId::new(&format!("n{i:03}")).unwrap())
-        .collect();
-    let before = plan(None, &crowd[..300], 3).unwrap();
-    let after = plan(Some(&before), &crowd, 3).unwrap();
-    assert_eq!(after.nodes().len(), 768);
-    assert_eq!(moves(Some(&before), &after).len(), 468);
+    let crowd = candidates(768);
+    let before = plan(None, &crowd[..300], &ShardWeights::EQUAL, 3).unwrap();
+    let after = plan(Some(&before.map), &crowd, &ShardWeights::EQUAL, 3).unwrap();
+    assert_eq!(after.map.nodes().len(), 768);
+    assert_eq!(after.moves.len(), 468);
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use anyhow::bail;
 use simshard_cluster::{KeyValueStore, Targets, shard_records, targets};
 use simshard_topology::replication::ShardRecords;
-use simshard_topology::{NodeId, ShardId, ShardMap, ShardSet, plan};
+use simshard_topology::{NodeId, ShardId, ShardMap, ShardSet, plan_evenly};
 
 use super::asked::{Cluster, warn_of_bad};
 use crate::exit::UsageError;
@@ -55,7 +55,7 @@ impl Layout {
             );
             return Err(UsageError(problem).into());
         }
-        let after = plan(Some(&self.map), nodes, replicas);
+        let after = plan_evenly(Some(&self.map), nodes, replicas);
         let after = after.map_err(|error| UsageError(error.to_string()))?;
         check_room(&self.cluster, &self.map, &after)?;
         Ok(after)
