@@ -1,8 +1,8 @@
 //! Deleting what this node has of shards that it lost, once other nodes have taken its place.
 //!
 //! # Invariants
-//! - FM1: what a store has of a shard that it lost goes only once the shard has long had all its replicas without it, and
-//!   all of them live and have found no damage. The record that says so is sealed. Until then, the store may come back and
+//! - FM1: what a store has of a shard that it lost goes only once the shard has long had all its replicas without it. All
+//!   of them live, and have found no damage. The record that says so is sealed. Until then, the store may come back and
 //!   copy only what differs.
 
 use std::collections::BTreeMap;

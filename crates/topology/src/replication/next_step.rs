@@ -16,7 +16,7 @@
 //! - PE13: a store whose disk is slow leaves a shard if most others in sync are much faster. They must have answered lately,
 //!   and be enough. It leaves only if no store has left the shard lately, and then stays away for a while.
 //! - PE10: where each hot store is dead or damaged and none may leave, a live store in sync gets hot.
-//! - PE16: a store that is a target of a shard comes beside those that hold it, one at a time, as long as one of them is no
+//! - PE16: a store that is a target of a shard comes beside those that hold it, one at a time. One of them must be no
 //!   target. If more hold it than are wished for, the last ones leave, those that are no target first. One that answers
 //!   searches stays, and as many as are wished for live and are whole. A learner that nothing needs any more leaves too.
 //!   One whose node is drained comes to no other shard.

@@ -18,8 +18,8 @@ impl View {
             && !self.comes_beside(shard, record)
     }
 
-    /// Whether a store in sync leaves, as the shard has more replicas than are wished for: the last ones do, those that
-    /// are no target before the others.
+    /// Whether a store in sync leaves, as the shard has more replicas than are wished for. The last ones do, and those
+    /// that are no target before the others.
     pub(super) fn is_surplus(&self, shard: ShardId, record: &ShardRecord, store: StoreId) -> bool {
         let in_sync = record.in_sync.iter().map(|entry| entry.store);
         let (targets, others): (Vec<StoreId>, Vec<StoreId>) =
