@@ -25,11 +25,12 @@ pub(crate) fn each<T, All: FromIterator<T>>(
     values.collect()
 }
 
-/// Follows the values under a prefix, and tells of each change, as long as it is polled.
+/// Follows the values under a prefix, and tells of each change, as long as it is polled. Until they were read first, there
+/// is nothing to tell.
 pub(crate) async fn follow_each<T, All: FromIterator<T>>(
     keys: Arc<dyn KeyValueStore>,
     prefix: &str,
-    told: &watch::Sender<Arc<All>>,
+    told: &watch::Sender<Option<Arc<All>>>,
     read: impl Fn(&KeyValue) -> Result<T, MetadataError>,
     on_bad: impl Fn(&MetadataError),
 ) {
@@ -42,7 +43,7 @@ pub(crate) async fn follow_each<T, All: FromIterator<T>>(
     };
     loop {
         let snapshot = Arc::clone(&followed.borrow_and_update());
-        told.send_replace(Arc::new(each(&snapshot, &read, &on_bad)));
+        told.send_replace(Some(Arc::new(each(&snapshot, &read, &on_bad))));
         if followed.changed().await.is_err() {
             return pending().await;
         }

@@ -87,7 +87,7 @@ pub async fn change_node_settings(
 /// cannot be understood.
 pub async fn follow_node_settings(
     keys: Arc<dyn KeyValueStore>,
-    told: &watch::Sender<Arc<SettingsOfNodes>>,
+    told: &watch::Sender<Option<Arc<SettingsOfNodes>>>,
     on_bad: impl Fn(&MetadataError),
 ) {
     follow_each(keys, keys::NODES, told, settings_in, on_bad).await;

@@ -110,7 +110,7 @@ async fn check(keys: &dyn KeyValueStore, targets: &Targets) -> Result<(), Metada
 /// `on_bad` is told of it.
 pub async fn follow_targets(
     keys: Arc<dyn KeyValueStore>,
-    told: &watch::Sender<Arc<Targets>>,
+    told: &watch::Sender<Option<Arc<Targets>>>,
     on_bad: impl Fn(&MetadataError),
 ) {
     follow_each(keys, keys::TARGETS, told, target_in, on_bad).await;
@@ -208,6 +208,6 @@ mod tests {
             () = follow_targets(keys, &told, |_| {}) => unreachable!("it does not end"),
             changed = heard.changed() => changed.unwrap(),
         }
-        assert_eq!(**heard.borrow(), set);
+        assert_eq!(heard.borrow().as_deref(), Some(&set));
     }
 }

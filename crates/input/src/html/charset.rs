@@ -1,10 +1,10 @@
 //! From bytes to characters, in the order of the HTML standard. First comes a byte order mark, then the `charset` of
-//! the HTTP header, then a `meta` element or XML declaration at the beginning. Without any, it is UTF-8 where that
-//! fits, up to a last character that is cut, and windows-1252 where it does not.
+//! the HTTP header, then a `meta` element or XML declaration at the beginning. Without any, it is UTF-16 where its first
+//! tag begins with two bytes, else UTF-8 where that fits, up to a last character that is cut, or windows-1252.
 
 use std::borrow::Cow;
 
-use encoding_rs::{Encoding, UTF_8, WINDOWS_1252};
+use encoding_rs::{Encoding, UTF_8, UTF_16BE, UTF_16LE, WINDOWS_1252};
 use memchr::memmem;
 
 /// Within how many bytes a page may declare its character set.
@@ -37,6 +37,8 @@ fn encoding_of(bytes: &[u8], content_type: Option<&[u8]>) -> &'static Encoding {
         .or_else(|| declared_in(head));
     match declared {
         Some(encoding) => encoding,
+        None if head.starts_with(b"<\0") => UTF_16LE,
+        None if head.starts_with(b"\0<") => UTF_16BE,
         None if is_utf8_so_far(bytes) => UTF_8,
         None => WINDOWS_1252,
     }

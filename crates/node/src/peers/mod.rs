@@ -91,16 +91,23 @@ pub(crate) struct Peers {
     agreed: watch::Sender<Copies>,
     /// The address at which stores in sync are to reach this one, while it would come to a shard.
     coming_at: Mutex<Option<String>>,
-    /// Which nodes are to hold which shards, where an operator has chosen some.
-    targets: watch::Sender<Arc<Targets>>,
-    /// What an operator has set for nodes.
-    settings: watch::Sender<Arc<SettingsOfNodes>>,
+    /// Which nodes are to hold which shards, where an operator has chosen some; `None` until that was read.
+    targets: watch::Sender<Option<Arc<Targets>>>,
+    /// What an operator has set for nodes; `None` until that was read.
+    settings: watch::Sender<Option<Arc<SettingsOfNodes>>>,
     /// How much room this store has.
     room: watch::Sender<Room>,
     /// Whether this node reaches those that would come.
     reach: Reach,
     /// The latest records of which other stores told.
     told: watch::Sender<ShardRecords>,
+}
+
+/// What operators have set.
+struct Wishes {
+    /// The nodes that are to hold shards.
+    targets: Arc<Targets>,
+    settings: Arc<SettingsOfNodes>,
 }
 
 impl Peers {
@@ -120,6 +127,14 @@ impl Peers {
             reach: Reach::default(),
             told: watch::Sender::default(),
         }
+    }
+
+    /// What operators have set, once all of it was read.
+    fn wishes(&self) -> Option<Wishes> {
+        Some(Wishes {
+            targets: self.targets.borrow().clone()?,
+            settings: self.settings.borrow().clone()?,
+        })
     }
 
     /// Whether this node holds all that it should; not before it has looked.
@@ -224,7 +239,10 @@ impl Peers {
             return ShardSet::EMPTY;
         };
         let targets = self.targets.borrow();
-        let own = targets.iter().filter(|(_, nodes)| nodes.contains(&own.id));
+        let own = targets
+            .iter()
+            .flat_map(|targets| &**targets)
+            .filter(|(_, nodes)| nodes.contains(&own.id));
         own.map(|(shard, _)| *shard).collect()
     }
 

@@ -18,7 +18,7 @@ use super::leavings::Leavings;
 use super::own_disk::OwnDisk;
 use super::own_room::OwnRoom;
 use super::step_log::Chosen;
-use super::{Peers, Takeover, dead};
+use super::{Peers, Takeover, Wishes, dead};
 use crate::engine::Engine;
 use crate::error::NodeError;
 
@@ -39,10 +39,14 @@ pub(super) async fn run(
     let mut seen = Seen::new(peers.takeover);
     loop {
         ticks.tick().await;
+        // Without them, a node that has just started would leave, or take, what an operator has chosen otherwise.
+        let Some(wishes) = peers.wishes() else {
+            continue;
+        };
         let layout = Arc::clone(&followed.borrow());
         let others = peers.others.lock().clone();
         let now = Instant::now();
-        let view = seen.look(now, peers, &others, engine, &layout);
+        let view = seen.look(now, peers, &wishes, &others, engine, &layout);
         let comes = any(&layout, |shard, record| view.is_wanted(shard, record));
         let address = layout.node_of(peers.own).map(|node| node.address.clone());
         seen.note_reach(comes, others.reach(now), address.as_deref());
@@ -97,6 +101,7 @@ impl Seen {
         &mut self,
         now: Instant,
         peers: &Peers,
+        wishes: &Wishes,
         others: &Others,
         engine: &Engine,
         layout: &Arc<ClusterLayout>,
@@ -142,8 +147,8 @@ impl Seen {
                 .map(|records| others.unbuilt(records))
                 .unwrap_or_default(),
             long_short: long.map(|(shard, _)| *shard).collect(),
-            targets: self.aims.look(&peers.targets.borrow(), layout),
-            is_drained: is_drained(peers, layout),
+            targets: self.aims.look(&wishes.targets, layout),
+            is_drained: is_drained(wishes, layout, peers.own),
         }
     }
 
@@ -177,10 +182,9 @@ impl Seen {
 }
 
 /// Whether an operator lets this node take no shards.
-fn is_drained(peers: &Peers, layout: &ClusterLayout) -> bool {
-    let settings = peers.settings.borrow();
-    let own = layout.node_of(peers.own);
-    let own = own.and_then(|node| settings.get(&node.id));
+fn is_drained(wishes: &Wishes, layout: &ClusterLayout, own: StoreId) -> bool {
+    let own = layout.node_of(own);
+    let own = own.and_then(|node| wishes.settings.get(&node.id));
     own.is_some_and(|settings| settings.is_drained)
 }
 
@@ -231,5 +235,24 @@ async fn take_steps(
             Ok(causes)
         }
         Err(_elapsed) => Err(NodeError::MetadataLate(METADATA_PATIENCE)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use simshard_cluster::{SettingsOfNodes, Targets};
+
+    use super::*;
+
+    /// A target that started anew would leave as the last of too many, and a drained node would take shards.
+    #[test]
+    fn nothing_is_chosen_before_the_wishes_of_operators_are_read() {
+        let peers = Peers::new(StoreId([1; 16]), 1, Takeover::default());
+        assert!(peers.wishes().is_none());
+        peers.targets.send_replace(Some(Arc::new(Targets::new())));
+        assert!(peers.wishes().is_none());
+        let settings = Arc::new(SettingsOfNodes::new());
+        peers.settings.send_replace(Some(settings));
+        assert!(peers.wishes().is_some());
     }
 }

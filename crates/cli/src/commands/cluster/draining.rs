@@ -21,18 +21,9 @@ pub struct DrainArgs {
     /// The node that is to hold nothing
     #[arg(value_name = "NODE", value_parser = node_name, add = completion::nodes())]
     pub node: NodeId,
-    /// Only print what each node would hold
-    #[arg(long)]
-    pub dry_run: bool,
-    /// How that is printed.
+    /// How it is done.
     #[command(flatten)]
-    pub output: JsonArgs,
-    /// Whether to wait.
-    #[command(flatten)]
-    pub wait: Wait,
-    /// Where the metadata is.
-    #[command(flatten)]
-    pub metadata: MetadataArgs,
+    pub emptying: EmptyingArgs,
 }
 
 /// Arguments of `cluster replace`.
@@ -44,6 +35,14 @@ pub struct ReplaceArgs {
     /// The node that is to hold what it holds now
     #[arg(long = "with", value_name = "NODE", value_parser = node_name, add = completion::nodes())]
     pub by: NodeId,
+    /// How it is done.
+    #[command(flatten)]
+    pub emptying: EmptyingArgs,
+}
+
+/// Arguments of the verbs that empty a node.
+#[derive(Args, Debug)]
+pub struct EmptyingArgs {
     /// Only print what each node would hold
     #[arg(long)]
     pub dry_run: bool,
@@ -71,15 +70,11 @@ pub struct NodeArgs {
 
 /// Empties a node.
 pub(super) async fn drain(args: &DrainArgs) -> anyhow::Result<()> {
-    let keys = args.metadata.keys()?;
+    let keys = args.emptying.metadata.keys()?;
     let layout = Layout::read(&*keys).await?;
     let nodes = layout.nodes(Some(&args.node))?;
     let after = layout.planned(&nodes, replicas(&layout.records)?)?;
-    shares::print(&layout.map, &after, args.output)?;
-    if args.dry_run {
-        return Ok(());
-    }
-    empty(&*keys, &layout, &args.node, &after, &args.wait).await
+    empty(&*keys, &layout, &args.node, &after, &args.emptying).await
 }
 
 /// Lets a node take the place of another one.
@@ -88,28 +83,27 @@ pub(super) async fn replace(args: &ReplaceArgs) -> anyhow::Result<()> {
     if node == by {
         return Err(UsageError(format!("{node} cannot replace itself: name another node")).into());
     }
-    let keys = args.metadata.keys()?;
+    let keys = args.emptying.metadata.keys()?;
     let layout = Layout::read(&*keys).await?;
-    layout.cluster().of_node(node)?;
     let after = layout.replaced(node, by)?;
-    shares::print(&layout.map, &after, args.output)?;
-    if args.dry_run {
-        return Ok(());
-    }
-    empty(&*keys, &layout, node, &after, &args.wait).await
+    empty(&*keys, &layout, node, &after, &args.emptying).await
 }
 
-/// Lets a node take no more shards, and moves those that it holds as a map has them.
+/// Prints what each node is to hold by a map. Then lets a node take no more shards, and moves those that it holds so.
 async fn empty(
     keys: &dyn KeyValueStore,
     layout: &Layout,
     node: &NodeId,
     after: &ShardMap,
-    wait: &Wait,
+    args: &EmptyingArgs,
 ) -> anyhow::Result<()> {
+    shares::print(&layout.map, after, args.output)?;
+    if args.dry_run {
+        return Ok(());
+    }
     set_drained(keys, node, true).await?;
-    apply(keys, layout.targets(after), wait).await?;
-    if !wait.no_wait {
+    apply(keys, layout.targets(after), &args.wait).await?;
+    if !args.wait.no_wait {
         note(format!(
             "{node} holds nothing: stop it, and then `simshard cluster remove {node}`"
         ));

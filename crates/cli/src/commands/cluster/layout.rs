@@ -63,6 +63,7 @@ impl Layout {
 
     /// The map in which one node has all that another one has now.
     pub(super) fn replaced(&self, node: &NodeId, by: &NodeId) -> anyhow::Result<ShardMap> {
+        self.cluster.of_node(node)?;
         let both = self
             .map
             .shards_of(node)
@@ -109,10 +110,6 @@ impl Layout {
         let moved = ShardId::all();
         let moved = moved.filter(|shard| nodes_of(after, *shard) != nodes_of(&self.map, *shard));
         moved.map(|shard| (shard, nodes_of(after, shard))).collect()
-    }
-
-    pub(super) const fn cluster(&self) -> &Cluster {
-        &self.cluster
     }
 }
 

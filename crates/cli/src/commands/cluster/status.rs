@@ -158,19 +158,29 @@ fn learners(records: &ShardRecords, asked: &Asked) -> Finding {
         let known = asked.iter().find(|(known, _)| known.id == store);
         known.map_or_else(|| store.to_string(), |(known, _)| known.node.to_string())
     };
-    let by_node: BTreeMap<String, String> = by_store
-        .into_iter()
-        .map(|(store, shards)| (name(store), shards.to_string()))
+    let by_node = by_store.into_iter();
+    let by_node = by_node
+        .map(|(store, shards)| (name(store), shards))
         .collect();
-    let mut details: Vec<String> = by_node
-        .iter()
-        .map(|(node, shards)| format!("{node} copies {shards}"))
-        .collect();
-    if details.is_empty() {
-        details.push("no copy is under way".to_owned());
+    let details = of_nodes(&by_node, "copies", "no copy is under way");
+    let facts = json!({ "copying": texts(&by_node) });
+    finding("learners", true, details, facts)
+}
+
+/// The shards of nodes in a sentence each, and what is said without any.
+fn of_nodes(by_node: &BTreeMap<String, ShardSet>, verb: &str, none: &str) -> String {
+    if by_node.is_empty() {
+        return none.to_owned();
     }
-    let facts = json!({ "copying": by_node });
-    finding("learners", true, details.join("; "), facts)
+    let all = by_node.iter();
+    let all = all.map(|(node, shards)| format!("{node} {verb} {shards}"));
+    all.collect::<Vec<String>>().join("; ")
+}
+
+fn texts(by_node: &BTreeMap<String, ShardSet>) -> BTreeMap<&str, String> {
+    let all = by_node.iter();
+    all.map(|(node, shards)| (&**node, shards.to_string()))
+        .collect()
 }
 
 /// The shards that are to go to nodes which do not hold them yet. One that does not answer takes none.
@@ -187,19 +197,9 @@ fn moves(records: &ShardRecords, targets: &Targets, asked: &Asked) -> Finding {
             }
         }
     }
-    let by_node: BTreeMap<String, String> = by_node
-        .into_iter()
-        .map(|(node, shards)| (node, shards.to_string()))
-        .collect();
-    let mut details: Vec<String> = by_node
-        .iter()
-        .map(|(node, shards)| format!("{node} is to hold {shards}"))
-        .collect();
-    if details.is_empty() {
-        details.push("no shard is to move".to_owned());
-    }
-    let facts = json!({ "moving": by_node });
-    finding("moves", are_well, details.join("; "), facts)
+    let details = of_nodes(&by_node, "is to hold", "no shard is to move");
+    let facts = json!({ "moving": texts(&by_node) });
+    finding("moves", are_well, details, facts)
 }
 
 /// Corpora whose creation or deletion was cut short are not usable until it is repeated.

@@ -80,6 +80,19 @@ fn a_byte_order_mark_is_before_the_header_and_that_before_the_page() {
     assert_eq!(decoded(b"\xFE\xFF\0p\0\xE4", windows), "pä");
 }
 
+/// Without its NULs, each letter of such a page is another one of ASCII, and unlike pages look alike.
+#[test]
+fn a_page_of_utf_16_needs_no_byte_order_mark() {
+    let markup = "<p>привет мир</p>";
+    let bytes = |bytes_of: fn(u16) -> [u8; 2]| -> Vec<u8> {
+        markup.encode_utf16().flat_map(bytes_of).collect()
+    };
+    assert_eq!(decoded(&bytes(u16::to_le_bytes), None), markup);
+    assert_eq!(decoded(&bytes(u16::to_be_bytes), None), markup);
+    let header = Some(b"text/html".as_slice());
+    assert_eq!(decoded(&bytes(u16::to_le_bytes), header), markup);
+}
+
 #[test]
 fn without_a_name_it_is_utf_8_where_that_fits() {
     let far = [b" ".repeat(1024).as_slice(), b"<meta charset=koi8-r>\xC1"].concat();
