@@ -74,7 +74,10 @@ fn assert_listed(cluster: &ProcessCluster, directory: &Path) {
     }
     let metadata = format!("file:{}", cluster.metadata_file().display());
     let shards = printed(&["cluster", "shards", "--metadata", &metadata]);
-    let expected = "shards\tepoch\tin_sync\thot\tlearners\n00\t0.2\tn1\tn1\t\n01-7f\t0.1\tn1\tn1\t\n80-ff\t0.1\tn2\tn2\t\n";
+    let expected = "shards\tepoch\tin_sync\thot\tlearners\ttarget\n\
+                    00\t0.2\tn1\tn1\t\t\n\
+                    01-7f\t0.1\tn1\tn1\t\t\n\
+                    80-ff\t0.1\tn2\tn2\t\t\n";
     assert_eq!(shards, expected);
 }
 
