@@ -1,6 +1,7 @@
 //! From bytes to characters, in the order of the HTML standard. First comes a byte order mark, then the `charset` of
-//! the HTTP header, then a `meta` element or XML declaration at the beginning. Without any, it is UTF-16 where its first
-//! tag begins with two bytes, else UTF-8 where that fits, up to a last character that is cut, or windows-1252.
+//! the HTTP header, then a `meta` element or XML declaration at the beginning. Without any, it is UTF-16 where the
+//! first tag is. Else it is UTF-8 where that fits, up to a last character that is cut, and windows-1252 where it does
+//! not.
 
 use std::borrow::Cow;
 
