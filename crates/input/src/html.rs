@@ -17,6 +17,7 @@
 //!   panics.
 //! - HT2: a text holds no NUL and none of the page's scripts, styles, templates or hidden elements.
 
+mod cdata;
 mod charset;
 mod elements;
 mod foreign;

@@ -9,6 +9,7 @@ use html5gum::emitters::callback::{Callback, CallbackEmitter, CallbackEvent};
 use html5gum::{Emitter, ForwardingEmitter, Span, State, Tokenizer};
 use memchr::memchr_iter;
 
+use super::cdata;
 use super::charset::without_nuls;
 use super::elements::{Flow, Role, Source, flow, is_void, role_of_attribute, role_of_name};
 use super::open::OpenElements;
@@ -69,9 +70,15 @@ impl Page {
     /// Reads a page, which is XHTML if it has an XML declaration, or if this says so.
     pub(super) fn new(markup: &str, is_xhtml: bool) -> Self {
         let markup = &*without_nuls(Cow::Borrowed(markup));
+        let is_xhtml = is_xhtml || markup.trim_start().starts_with("<?xml");
+        let markup = &*if is_xhtml {
+            cdata::as_characters(markup)
+        } else {
+            Cow::Borrowed(markup)
+        };
         let mut page = Self {
             text: String::with_capacity(markup.len() / 2),
-            is_xhtml: is_xhtml || markup.trim_start().starts_with("<?xml"),
+            is_xhtml,
             ..Self::default()
         };
         let mut emitter = CallbackEmitter::new(&mut page);

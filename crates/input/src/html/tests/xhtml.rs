@@ -90,6 +90,34 @@ fn cdata_is_text() {
 
 /// HT2.
 #[test]
+fn an_end_tag_in_cdata_ends_no_script() {
+    for body in [
+        "<script><![CDATA[ x(\"<b>y</b></script>\"); z ]]></script>",
+        "<script type=\"text/javascript\">//<![CDATA[\nx(\"</script>\"); y && z\n//]]></script>",
+        "<script>\n<!--//--><![CDATA[//><!--\nx(\"</script>\")\n//--><!]]>\n</script>",
+        "<style>/*<![CDATA[*/ p:after { content: \"</style>\" } x /*]]>*/</style>",
+        "<script><![CDATA[</script>]]><![CDATA[</script> x]]></script>",
+        "<!-- <![CDATA[ --><script><![CDATA[</script> x]]></script>",
+        "<!--><script><![CDATA[</script> x]]></script>",
+    ] {
+        assert_eq!(texts(&page("<title>x</title>", body)), [PROSE; 4], "{body}");
+    }
+    // Sections of HTML are none, so the tag ends the script.
+    assert_eq!(all("<script><![CDATA[</script>x]]></script>"), "x]]>");
+}
+
+#[test]
+fn cdata_that_does_not_end_changes_nothing_before_it() {
+    let whole = format!("{DECLARED}<p>a</p><p><![CDATA[b < c & d]]></p>");
+    assert_eq!(all(&whole), "a\nb < c & d");
+    for open in ["<![CDATA[e", "<!-- e", "<!-- <![CDATA[e]]>"] {
+        let text = all(&format!("{whole}{open}"));
+        assert!(text.starts_with("a\nb < c & d"), "{open}: {text}");
+    }
+}
+
+/// HT2.
+#[test]
 fn what_is_open_is_hidden_as_in_html() {
     for body in [
         "<script src=\"a.js\">x < y</script>",
