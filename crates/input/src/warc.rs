@@ -25,8 +25,9 @@
 //!   both may be missing at the end of the file, and where the next record begins there, as some programs write them. No
 //!   record is shortened or lost in silence. A length that counts one or both line breaks is not noticed: the text then
 //!   ends in them.
-//! - WA3: a reader that leaves out broken records goes on at the next line that is a version of WARC. It looks for that
-//!   from the header of the broken record on, or behind the block where this is longer than [`MAX_BLOCK_BYTES`].
+//! - WA3: a reader that leaves out broken records goes on at the next line that ends in a version of WARC. A record that
+//!   is cut off may be on that line, too. It looks for that from the header of the broken record on, or behind the block
+//!   where this is longer than [`MAX_BLOCK_BYTES`].
 
 mod arc;
 mod error;
@@ -37,6 +38,7 @@ mod record;
 mod reread;
 #[cfg(test)]
 mod tests;
+mod version;
 
 use std::io::Read;
 
@@ -155,6 +157,9 @@ impl WarcDocuments {
 
     /// The record with this header.
     fn record_of(&mut self, fields: Fields<'_>) -> Result<ReadRecord, Fault> {
+        if is_of_type(fields, "") {
+            return Err(RecordProblem::NoType.into());
+        }
         let text = match role(fields) {
             Role::Info => return Ok(ReadRecord::Info),
             Role::Other(kind) => return Ok(ReadRecord::Other(kind)),

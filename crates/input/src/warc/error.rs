@@ -3,7 +3,7 @@
 use std::io;
 
 use super::MAX_HEADER_BYTES;
-use super::record::VERSIONS;
+use super::version::VERSIONS;
 use crate::document::MAX_RECORD_BYTES;
 use crate::problem::LineProblem;
 
@@ -49,6 +49,9 @@ pub enum RecordProblem {
          --skip-bad-lines to leave such records out"
     )]
     TooLong,
+    /// Nothing says what it holds.
+    #[error("it has no WARC-Type")]
+    NoType,
     /// Nothing to call it by.
     #[error("it has neither a WARC-Target-URI nor a WARC-Record-ID")]
     NoId,
@@ -86,6 +89,9 @@ pub enum BrokenProblem {
          Content-Length is wrong"
     )]
     NoEnd { value: String },
+    /// It is cut off, as a member of gzip may be, and the next record follows on the same line.
+    #[error("its header ends within a line, in which the next record begins")]
+    CutHeader,
     #[error("its header takes more than {MAX_HEADER_BYTES} bytes, which is the limit")]
     HeaderTooLong,
     #[error("it has no Content-Length")]
@@ -105,6 +111,7 @@ impl BrokenProblem {
             Self::NoRecord { .. } | Self::NoArcRecord { .. } | Self::CutShort => false,
             Self::UnknownVersion { .. }
             | Self::NoEnd { .. }
+            | Self::CutHeader
             | Self::HeaderTooLong
             | Self::NoLength
             | Self::BadLength { .. }

@@ -6,6 +6,7 @@ use super::arc;
 use super::error::BrokenProblem;
 use super::fields::Fields;
 use super::reread::Rereader;
+use super::version::{LONGEST_LINE, VERSION, check_version, has_next_record, version_at_end};
 use crate::document::MAX_RECORD_BYTES;
 use crate::problem::excerpt;
 
@@ -15,9 +16,6 @@ pub const MAX_HEADER_BYTES: usize = 64 << 10;
 pub const MAX_BLOCK_BYTES: usize = MAX_RECORD_BYTES + MAX_HEADER_BYTES;
 
 const BUFFER_BYTES: usize = 64 << 10;
-const VERSION: &[u8] = b"WARC/";
-/// The supported versions of the format. The reader treats them alike.
-pub(super) const VERSIONS: [&str; 4] = ["WARC/0.17", "WARC/0.18", "WARC/1.0", "WARC/1.1"];
 
 /// The ends of a record, after its block. Some programs write the second.
 const ENDS: [&[u8]; 2] = [b"\r\n\r\n", b"\n\n"];
@@ -131,8 +129,10 @@ impl<R: Read> Records<R> {
         let mut header = std::mem::take(&mut self.ahead);
         self.position += header.len() as u64;
         if let Err(broken) = self.read_header(&mut header) {
-            let line = memchr::memchr(b'\n', &header).map_or(header.len(), |end| end + 1);
-            self.again = header.split_off(line);
+            let end = memchr::memchr(b'\n', &header).map_or(header.len(), |end| end + 1);
+            // A record that is cut off may have another one on its only line.
+            let other = version_at_end(&header[..end]).filter(|&start| start > 0);
+            self.again = header.split_off(other.unwrap_or(end));
             return Err(broken);
         }
         self.block_left = length(&header)?;
@@ -165,6 +165,9 @@ impl<R: Read> Records<R> {
                 LineEnd::File => return Err(BrokenProblem::CutShort.into()),
                 LineEnd::Limit => return Err(BrokenProblem::HeaderTooLong.into()),
                 LineEnd::Break if header[line_start..].trim_ascii().is_empty() => break,
+                LineEnd::Break if line_start > 0 && has_next_record(&header[line_start..]) => {
+                    return Err(BrokenProblem::CutHeader.into());
+                }
                 LineEnd::Break => line_start = header.len(),
             }
         }
@@ -187,8 +190,8 @@ impl<R: Read> Records<R> {
         self.pass_over_end()
     }
 
-    /// Leaves out a record that is broken, up to the next line that begins one. Then its problem is returned. If there
-    /// is no such line, a file that is cut short stays broken, and so does one that is no archive, or is ARC.
+    /// Leaves out a record that is broken, up to the next one. Then its problem is returned. If there is none, a file that
+    /// is cut short stays broken, and so does one that is no archive, or is ARC.
     pub(super) fn leave_out(&mut self, broken: Broken) -> Result<BrokenProblem, Broken> {
         let Broken::Problem(problem) = broken else {
             return Err(broken);
@@ -203,22 +206,30 @@ impl<R: Read> Records<R> {
         Err(problem.into())
     }
 
-    /// Skips what is before the next line that begins a record. Returns whether there is one.
+    /// Skips what is before the next record: a version at the end of a line. What is before it on that line is the rest of
+    /// a record that is cut off. Returns whether there is one.
     fn find_version(&mut self) -> io::Result<bool> {
-        let mut begins_line = !self.is_arc;
+        let mut line = Vec::new();
         loop {
-            let mut line = Vec::new();
             let mut bounded = self.reader.by_ref().take(END_BYTES);
-            bounded.read_until(b'\n', &mut line)?;
-            if begins_line && check_version(&line).is_ok() {
-                self.ahead = line;
+            let read = bounded.read_until(b'\n', &mut line)?;
+            let is_whole = read == 0 || line.ends_with(b"\n");
+            if !self.is_arc
+                && is_whole
+                && let Some(start) = version_at_end(&line)
+            {
+                self.position += start as u64;
+                self.ahead = line.split_off(start);
                 return Ok(true);
             }
-            if line.is_empty() {
+            // A version may be at the end of what was read of a line.
+            let kept = if is_whole { 0 } else { LONGEST_LINE };
+            let passed = line.len().saturating_sub(kept);
+            line.drain(..passed);
+            self.position += passed as u64;
+            if read == 0 {
                 return Ok(false);
             }
-            begins_line = line.ends_with(b"\n") && !self.is_arc;
-            self.position += line.len() as u64;
         }
     }
 
@@ -349,16 +360,6 @@ fn arc_header(line: &[u8], end: LineEnd) -> Result<Vec<u8>, BrokenProblem> {
         let value = excerpt(String::from_utf8_lossy(line).trim_end());
         BrokenProblem::NoArcRecord { value }
     })
-}
-
-fn check_version(header: &[u8]) -> Result<(), BrokenProblem> {
-    let line = header.split(|byte| *byte == b'\n').next();
-    let version = String::from_utf8_lossy(line.unwrap_or_default().trim_ascii_end());
-    if VERSIONS.contains(&&*version) {
-        return Ok(());
-    }
-    let value = excerpt(&version);
-    Err(BrokenProblem::UnknownVersion { value })
 }
 
 fn length(header: &[u8]) -> Result<u64, BrokenProblem> {

@@ -148,6 +148,18 @@ fn a_record_without_a_uri_is_called_by_its_own_id() {
 }
 
 #[test]
+fn a_record_without_a_type_is_a_bad_one() {
+    let field = ("WARC-Target-URI", "a");
+    for fields in [vec![field], vec![("WARC-Type", " "), field]] {
+        let warc = [record(&fields, b"t"), conversion("b", "u")].concat();
+        let message = "a.wet: record 1 at byte 0: it has no WARC-Type".to_owned();
+        assert_eq!(results(&warc), [Err(message), Ok(text("b", "u"))]);
+        assert!(open(&warc).other_records().is_empty());
+        assert!(open(&warc).next().unwrap().unwrap_err().is_bad_record());
+    }
+}
+
+#[test]
 fn a_uri_in_angle_brackets_is_read_without_them() {
     assert_eq!(
         read(&conversion("<http://a/>", "t")),

@@ -81,6 +81,38 @@ fn every_good_record_around_a_broken_one_is_read() {
     }
 }
 
+/// WA3: a member of gzip may be cut off, and end within a line. The next record is in the next one.
+#[test]
+fn the_record_after_one_that_is_cut_anywhere_is_read() {
+    let long = "x".repeat(700);
+    let [good, bad, next] = [("a", "one"), ("bad", &*long), ("c", "three")]
+        .map(|(id, content)| conversion(id, content));
+    let end = bad.len() - "\r\n\r\n".len();
+    for cut in "WARC/".len()..end {
+        // The length may happen to be that of both.
+        if (next.len() - "\r\n\r\n".len()..=next.len()).contains(&(end - cut)) {
+            continue;
+        }
+        let warc = [&good, &bad[..cut], &next].concat();
+        let results = leaving_out(&warc);
+        let place = format!("a.wet: record 2 at byte {}: ", good.len());
+        let [first, left_out, last] = &results[..] else {
+            panic!("cut at {cut}: {results:?}");
+        };
+        assert_eq!(first, &Ok(text("a", "one")), "cut at {cut}");
+        assert!(
+            left_out.as_ref().unwrap_err().starts_with(&place),
+            "cut at {cut}: {left_out:?}"
+        );
+        assert_eq!(last, &Ok(text("c", "three")), "cut at {cut}");
+        let expected = [(2, bad[..cut].to_vec()), (3, next.clone())];
+        assert_eq!(raw(&warc).unwrap()[2..], expected, "cut at {cut}");
+    }
+    // The path of an address may end so, too.
+    let address = conversion("http://a/WARC/1.0", "t");
+    assert_eq!(read(&address), [text("http://a/WARC/1.0", "t")]);
+}
+
 #[test]
 fn the_last_record_may_be_broken_and_the_file_not_cut() {
     let good = conversion("a", "one");
