@@ -207,7 +207,9 @@ impl Read for Plain {
 /// The problem of compressed data, in words.
 pub(crate) fn damage(compression: Compression, error: &io::Error) -> String {
     if error.kind() == ErrorKind::UnexpectedEof {
-        return format!("the {compression} data ends too early: the file is not complete");
+        return format!(
+            "the {compression} data ends too early: the file is not complete: copy or download it again"
+        );
     }
     let reason = error.to_string();
     if compression == Compression::Zstd && reason == WINDOW_TOO_LARGE {

@@ -104,6 +104,11 @@ pub enum LineProblem {
         value: String,
         expected: &'static str,
     },
+    /// A string of JSON that is no Unicode text.
+    #[error(
+        "the field \"{name}\" is no text: its {escape} is half of a surrogate pair, and the other half is missing"
+    )]
+    LoneSurrogate { name: String, escape: String },
     /// A value that gives its document no rank.
     #[error("the field \"{name}\" is {value}: expected {expected}, or {nothing}")]
     NoRank {

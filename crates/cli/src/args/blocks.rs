@@ -62,7 +62,7 @@ impl FromStr for Blocks {
 pub(crate) fn document_count(text: &str) -> Result<f64, UsageError> {
     let number = text.parse::<f64>().ok();
     let is_count = |number: &f64| (1.0..=1e18).contains(number) && number.fract() == 0.0;
-    let message = || UsageError("write a number of documents, such as 1e8".to_owned());
+    let message = || UsageError("write a whole number from 1 to 1e18, such as 1e8".to_owned());
     number.filter(is_count).ok_or_else(message)
 }
 
@@ -83,8 +83,10 @@ mod tests {
     fn only_a_whole_number_of_documents_counts_them() {
         assert_eq!(document_count("1e8").unwrap().to_string(), "100000000");
         for text in ["0", "-1", "1.5", "1e19", "NaN", "inf", ""] {
-            assert!(document_count(text).is_err(), "{text:?}");
+            let message = document_count(text).unwrap_err().to_string();
+            assert!(message.contains("from 1 to 1e18"), "{text:?}: {message}");
         }
+        assert!(document_count("1e18").is_ok());
     }
 
     #[test]

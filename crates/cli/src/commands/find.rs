@@ -25,6 +25,7 @@ use crate::args::InputArgs;
 use crate::commands::documents::hashable;
 use crate::commands::{checking, pipeline};
 use crate::connection::{CorpusArgs, RouterArgs};
+use crate::exit::UsageError;
 use crate::say::{left_out, warn};
 
 /// Arguments of `find`.
@@ -154,6 +155,7 @@ async fn find(which: Which, args: &FindFirstArgs, limit: u32) -> anyhow::Result<
     };
     // The recipe decides whether output has similarities. A wrong corpus fails here, before any input is read.
     let recipe = args.corpus.known_recipe(client).await?;
+    check_texts(&args.text, recipe)?;
     let notation = args.input.notation();
     if let Some(queries) = queries {
         let found = search.run(queries, &[]).await?;
@@ -178,6 +180,27 @@ async fn find(which: Which, args: &FindFirstArgs, limit: u32) -> anyhow::Result<
     warn_of_missing(client, corpus, &missing).await;
     left_out(&skipped);
     Ok(())
+}
+
+/// Refuses a text that the recipe gives no fingerprint. The router would call it by its place in a request.
+fn check_texts(texts: &[String], recipe: Option<Recipe>) -> Result<(), UsageError> {
+    let Some(recipe) = recipe.and_then(|recipe| recipe.for_texts().ok()) else {
+        return Ok(());
+    };
+    let mut texts_without = (1..)
+        .zip(texts)
+        .filter(|(_, text)| !recipe.has_fingerprint(text));
+    let Some((number, _)) = texts_without.next() else {
+        return Ok(());
+    };
+    let text = match texts.len() {
+        1 => "the text".to_owned(),
+        several => format!("text {number} of {several}"),
+    };
+    let lack = recipe.too_little().unwrap_or_else(|| "no words".to_owned());
+    Err(UsageError(format!(
+        "{text} has {lack}, and so no fingerprint by recipe {recipe}: search for another one"
+    )))
 }
 
 /// How long the warning may wait for the state of missing nodes. The answers are printed before.

@@ -240,7 +240,7 @@ fn what_is_no_number_of_documents_and_documents_without_texts_are_refused() {
         (
             "--documents 1.5",
             "",
-            "write a number of documents, such as 1e8",
+            "write a whole number from 1 to 1e18, such as 1e8",
         ),
         (
             "--format jsonl --features-field features",

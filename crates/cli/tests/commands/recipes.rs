@@ -191,11 +191,16 @@ fn commands_keep_texts_without_fingerprint_from_corpora_that_give_none() {
         let remove = both(&[&["remove"], &to[..]].concat()).1;
         assert_eq!(remove, format!("removed {documents}, 0 not there\n{said}"));
     }
-    let output = run(
-        BINARY,
-        ["find", "--text", "?", "--router", router.url()],
-        "",
-    );
-    assert_eq!(output.status.code(), Some(2));
-    assert!(log(&output).contains("texts[0] has no fingerprint by recipe words-v3"));
+    for (texts, named) in [
+        (&["--text", "?"][..], "the text"),
+        (&["--text", "a", "--text", "?"][..], "text 2 of 2"),
+    ] {
+        let find = ["find", "--router", router.url()];
+        let output = run(BINARY, [&find[..], texts].concat(), "");
+        assert_eq!(output.status.code(), Some(2));
+        let expected = format!(
+            "error: {named} has no words, and so no fingerprint by recipe words-v3: search for another one\n"
+        );
+        assert_eq!(log(&output), expected);
+    }
 }

@@ -88,8 +88,13 @@ fn texts<'a>(names: &[String], contents: &[&'a str]) -> Result<Cow<'a, str>, Lin
 }
 
 fn wrong_type(name: &str, value: &str, expected: &'static str) -> LineProblem {
+    let name = name.to_owned();
+    if let Some(escape) = lone_surrogate(value) {
+        let escape = escape.to_owned();
+        return LineProblem::LoneSurrogate { name, escape };
+    }
     LineProblem::WrongType {
-        name: name.to_owned(),
+        name,
         value: excerpt(value),
         expected,
     }
@@ -119,6 +124,32 @@ fn decode_string(written: &str) -> Option<Cow<'_, str>> {
         return Some(Cow::Borrowed(inner));
     }
     serde_json::from_str(written).ok().map(Cow::Owned)
+}
+
+/// The first escape of a string that is half of a surrogate pair without the other half; `None` if there is none, or it
+/// is no string.
+fn lone_surrogate(written: &str) -> Option<&str> {
+    let mut rest = written.strip_prefix('"')?;
+    loop {
+        rest = &rest[rest.find('\\')?..];
+        let next = rest.get(ESCAPED_UNIT.len()..).and_then(escaped_unit);
+        let length = match (escaped_unit(rest), next) {
+            (Some(0xD800..=0xDBFF), Some(0xDC00..=0xDFFF)) => 2 * ESCAPED_UNIT.len(),
+            (Some(0xD800..=0xDFFF), _) => return rest.get(..ESCAPED_UNIT.len()),
+            (Some(_), _) => ESCAPED_UNIT.len(),
+            (None, _) => r"\n".len(),
+        };
+        rest = rest.get(length..)?;
+    }
+}
+
+/// A unit of UTF-16 as JSON may write it.
+const ESCAPED_UNIT: &str = r"\u0000";
+
+/// The unit that an escape at the beginning of this writes.
+fn escaped_unit(text: &str) -> Option<u16> {
+    let digits = text.strip_prefix(r"\u")?.get(..4)?;
+    u16::from_str_radix(digits, 16).ok()
 }
 
 /// The values of some fields of the object on a line, as they are written. Each has the arguments

@@ -79,7 +79,9 @@ fn data_that_is_cut_off_names_file_and_line() {
         let (place, problem) = refused.split_once(": ").unwrap();
         let line: u64 = place.strip_prefix("<stdin>:").unwrap().parse().unwrap();
         assert!((2..50_000).contains(&line), "{refused}");
-        let expected = format!("the {name} data ends too early: the file is not complete");
+        let expected = format!(
+            "the {name} data ends too early: the file is not complete: copy or download it again"
+        );
         assert_eq!(problem, expected);
         // Skipping is for lines, not for files.
         let input = open_bytes(&skipping(Format::Hashes, &[]), half).unwrap();
@@ -90,9 +92,9 @@ fn data_that_is_cut_off_names_file_and_line() {
 
 #[test]
 fn the_shortest_and_the_damaged_are_errors_too() {
-    let ends = "<stdin>:1: the gzip data ends too early: the file is not complete";
+    let ends = "<stdin>:1: the gzip data ends too early: the file is not complete: copy or download it again";
     assert_eq!(refusal(Format::Lines, b"\x1F\x8B"), ends);
-    let ends = "<stdin>:1: the zstd data ends too early: the file is not complete";
+    let ends = "<stdin>:1: the zstd data ends too early: the file is not complete: copy or download it again";
     assert_eq!(refusal(Format::Lines, b"\x28\xB5\x2F\xFD"), ends);
     let mut damaged = gzip(PLAIN.as_bytes());
     let checksum = damaged.len() - 8;
@@ -189,7 +191,8 @@ fn an_empty_file_that_is_called_compressed_is_cut_off() {
                 let path = folder.write(name, content);
                 let shown = path.display().to_string();
                 let found = message(open_bytes(&args(format, &[path]), b""));
-                let problem = "data ends too early: the file is not complete";
+                let problem =
+                    "data ends too early: the file is not complete: copy or download it again";
                 assert_eq!(found, format!("{shown}:1: the {compression} {problem}"));
             }
             let path = folder.write(name, content);
@@ -286,7 +289,9 @@ fn no_part_of_compressed_data_is_taken_for_the_whole() {
         let ends = (14..compressed.len()).step_by(61);
         for end in ends.chain(compressed.len() - 20..compressed.len()) {
             let found = refusal(Format::Hashes, &compressed[..end]);
-            let expected = format!(": the {name} data ends too early: the file is not complete");
+            let expected = format!(
+                ": the {name} data ends too early: the file is not complete: copy or download it again"
+            );
             assert!(found.ends_with(&expected), "{name}, {end} bytes: {found}");
             let second = [&compressed[..], &compressed[..end]].concat();
             let found = refusal(Format::Hashes, second);

@@ -169,7 +169,19 @@ fn faults_say_what_is_expected() {
         ),
         (
             r#"{"id":1,"text":"\ud800"}"#,
-            r#"the field "text" is "\ud800": expected a string or null"#,
+            r#"the field "text" is no text: its \ud800 is half of a surrogate pair, and the other half is missing"#,
+        ),
+        (
+            r#"{"id":"\\\ud83d\ude00 \udE01 \ud83d\ude02","text":"x"}"#,
+            r#"the field "id" is no text: its \udE01 is half of a surrogate pair, and the other half is missing"#,
+        ),
+        (
+            r#"{"id":1,"text":"a\n\ud83d\u0041"}"#,
+            r#"the field "text" is no text: its \ud83d is half of a surrogate pair, and the other half is missing"#,
+        ),
+        (
+            r#"{"id":["\ud800"],"text":"x"}"#,
+            r#"the field "id" is ["\ud800"]: expected a string or a number"#,
         ),
         (
             r#"{"id":1,"id":1,"text":"x"}"#,

@@ -122,7 +122,7 @@ fn a_file_that_ends_too_early_is_an_error_even_when_bad_records_are_skipped() {
     let path = folder.write("cut.wet.gz", &whole[..whole.len() - 40]);
     let paths = [path.clone()];
     let expected = format!(
-        "cannot read {} on, in record 2: the gzip data ends too early: the file is not complete",
+        "cannot read {} on, in record 2: the gzip data ends too early: the file is not complete: copy or download it again",
         path.display()
     );
     assert_eq!(
