@@ -50,13 +50,16 @@ pub(crate) fn recipe(recipe: Recipe) {
     note(format!("recipe {recipe}"));
 }
 
-/// Says what was left out, if anything was, and which bad lines came first.
+/// Says what was left out, if anything was, which bad lines came first, and what was read by a guess.
 pub(crate) fn left_out(skipped: &Skipped) {
     if !skipped.is_empty() {
         warn(skipped);
     }
     for bad in skipped.bad_ones() {
         warn(format!("  {bad}"));
+    }
+    if let Some(guessed) = skipped.guessed() {
+        warn(guessed);
     }
 }
 

@@ -17,6 +17,7 @@ use crate::decompress::{Decompressed, ReadError};
 use crate::document::MAX_RECORD_BYTES;
 use crate::error::InputError;
 use crate::format::Format;
+use crate::html::may_precede_a_page;
 use crate::looks::Looks;
 use crate::source::Source;
 
@@ -191,18 +192,22 @@ impl Cutter {
         self.rest.clear();
         let mut searched = 0;
         loop {
-            if let Some(place) = memchr::memrchr(b'\n', &buffer[searched..filled]) {
-                let end = searched + place + 1;
-                self.check(&buffer[..end])?;
-                self.rest.extend_from_slice(&buffer[end..filled]);
-                return Ok(Some(self.chunk(buffer, end)));
+            match memchr::memrchr(b'\n', &buffer[searched..filled]) {
+                None => searched = filled,
+                Some(place) => {
+                    let end = searched + place + 1;
+                    if let Some(shown) = self.shown(&buffer[..filled], end) {
+                        self.check(shown)?;
+                        self.rest.extend_from_slice(&buffer[end..filled]);
+                        return Ok(Some(self.chunk(buffer, end)));
+                    }
+                }
             }
             if filled >= LINE_BYTES {
                 self.check(&buffer[..filled])?;
                 self.inside_line = true;
                 return Ok(Some(self.too_long(buffer)));
             }
-            searched = filled;
             // A line that goes on and on is read in ever larger pieces.
             grow(
                 &mut buffer,
@@ -216,6 +221,17 @@ impl Cutter {
             }
             filled += most;
         }
+    }
+
+    /// What shows the format: whole lines, up to this end. Comments may come before a page of HTML, so more is looked at
+    /// then. `None` if that is not there yet.
+    fn shown<'a>(&self, bytes: &'a [u8], end: usize) -> Option<&'a [u8]> {
+        let lines = &bytes[..end];
+        let is_blank = lines.trim_ascii_start().is_empty();
+        if self.taken_for.is_none() || is_blank || !may_precede_a_page(lines) {
+            return Some(lines);
+        }
+        (!may_precede_a_page(bytes)).then_some(bytes)
     }
 
     /// Refuses the first content if it looks like another format.

@@ -12,20 +12,20 @@ use std::path::{Path, PathBuf};
 use ignore::{DirEntry, Walk, WalkBuilder};
 
 use crate::byte_order_mark::without_byte_order_mark;
-use crate::decompress::{Compression, Decompressed, ReadError, damage};
+use crate::decompress::{Decompressed, ReadError};
 use crate::document::{Content, Document, MAX_RECORD_BYTES};
 use crate::error::InputError;
 use crate::format::Format;
-use crate::html::{self, Extraction, Html};
+use crate::html::{self, Decoded, Extraction, Html};
 use crate::ids::Ids;
-use crate::kinds::Kinds;
 use crate::looks::Looks;
 use crate::next_item::NextItem;
 use crate::passed::Passed;
 use crate::paths::is_stdin;
+use crate::refusal::{Refusal, other_file};
 use crate::skipped::Skipped;
 use crate::suggested;
-use crate::utf16::{UTF_16_REMEDY, is_utf16};
+use crate::utf16::is_utf16;
 
 /// Bytes of a file over the limit that are looked at.
 const LARGE_LOOKED_AT: u64 = 64 << 10;
@@ -40,6 +40,8 @@ pub(crate) struct FileDocuments {
     found_any: bool,
     skipped: Skipped,
     others: OtherFiles,
+    /// The document of the page that was counted last.
+    next: Option<NextItem>,
 }
 
 /// What is done with files that are of another format, such as those of many documents.
@@ -51,28 +53,6 @@ pub(crate) enum OtherFiles {
     Refused,
     /// They are left out, and counted.
     LeftOut,
-}
-
-/// Why a file is no document.
-#[derive(thiserror::Error, Debug)]
-enum Refusal {
-    #[error("cannot be read: {0}")]
-    Unreadable(io::Error),
-    #[error("{}", damage(*.0, .1))]
-    Damaged(Compression, io::Error),
-    #[error("larger than {MAX_RECORD_BYTES} bytes")]
-    TooLarge,
-    #[error("binary")]
-    Binary,
-    #[error("looks like {0}")]
-    OtherContent(Looks),
-    #[error("UTF-16: {UTF_16_REMEDY}")]
-    Utf16,
-    #[error("no UTF-8")]
-    InvalidUtf8,
-    /// With the reason.
-    #[error("its path cannot be an id: {0}")]
-    Unnameable(String),
 }
 
 /// Refuses paths that do not exist: a misspelt path is no unreadable file to be skipped.
@@ -132,11 +112,15 @@ impl FileDocuments {
             found_any: false,
             skipped: Skipped::default(),
             others,
+            next: None,
         }
     }
 
     /// The next document, or what is skipped before it.
     fn next_file(&mut self) -> Option<NextItem> {
+        if let Some(document) = self.next.take() {
+            return Some(document);
+        }
         loop {
             let entry = match self.walk.next()? {
                 Ok(entry) => entry,
@@ -157,7 +141,9 @@ impl FileDocuments {
                 }
                 let checks = self.others != OtherFiles::Read;
                 return Some(match read(path, self.ids, self.html, checks) {
-                    Ok((document, extraction)) => NextItem::Document(document, extraction),
+                    Ok((document, extraction, is_guessed)) => {
+                        self.found(NextItem::Document(document, extraction), is_guessed)
+                    }
                     Err(Refusal::OtherContent(looks)) if self.refuses(looks, &entry) => {
                         NextItem::Failed(refused(&entry, looks))
                     }
@@ -165,6 +151,18 @@ impl FileDocuments {
                 });
             }
         }
+    }
+
+    /// A document, or the count of a page whose character set is guessed, which comes before it.
+    fn found(&mut self, document: NextItem, is_guessed: bool) -> NextItem {
+        if !is_guessed {
+            return document;
+        }
+        self.next = Some(document);
+        NextItem::Skipped(Skipped {
+            undeclared_pages: 1,
+            ..Skipped::default()
+        })
     }
 
     /// Whether a file that looks like this is an error.
@@ -202,49 +200,6 @@ impl Iterator for FileDocuments {
             None => return self.at_end(),
         }
         found
-    }
-}
-
-impl Refusal {
-    /// Says why a file is no document, and counts it. Those of a folder are many: they are worth a
-    /// warning only where something is wrong, one that was named itself always is.
-    fn record(&self, entry: &DirEntry) -> Skipped {
-        let path = entry.path();
-        if entry.depth() == 0 || self.is_fault() {
-            tracing::warn!(?path, "skipped: {self}");
-        } else {
-            tracing::debug!(?path, "skipped: {self}");
-        }
-        let mut skipped = Skipped::default();
-        *match self {
-            Self::OtherContent(looks) => return other_file(&looks.to_string()),
-            Self::Unreadable(_) | Self::Damaged(..) => &mut skipped.unreadable_files,
-            Self::Unnameable(_) => &mut skipped.unnameable_files,
-            Self::TooLarge => &mut skipped.too_large_files,
-            Self::Binary => &mut skipped.binary_files,
-            Self::Utf16 | Self::InvalidUtf8 => &mut skipped.invalid_utf8_files,
-        } += 1;
-        skipped
-    }
-
-    /// Whether something is wrong with the file, rather than that it is of another kind.
-    fn is_fault(&self) -> bool {
-        match self {
-            Self::Unreadable(_) | Self::Damaged(..) | Self::Unnameable(_) => true,
-            Self::TooLarge
-            | Self::Binary
-            | Self::OtherContent(_)
-            | Self::Utf16
-            | Self::InvalidUtf8 => false,
-        }
-    }
-}
-
-/// One file of another format.
-fn other_file(kind: &str) -> Skipped {
-    Skipped {
-        other_files: Kinds::of(kind, 1),
-        ..Skipped::default()
     }
 }
 
@@ -299,14 +254,15 @@ pub(crate) fn is_candidate(entry: &DirEntry) -> bool {
     entry.file_type().is_some_and(|kind| kind.is_file())
 }
 
-/// The document of a file. If it is a page of HTML, `html` says how it becomes text. With `checks`,
-/// it must not look like many documents or another format, even where it is too large for a document.
+/// The document of a file. If it is a page of HTML, `html` says how it becomes text; last comes whether its character set
+/// is guessed. With `checks`, it must not look like many documents or another format, even where it is too large for a
+/// document.
 fn read(
     path: &Path,
     ids: Ids,
     html: Html,
     checks: bool,
-) -> Result<(Document, Extraction), Refusal> {
+) -> Result<(Document, Extraction, bool), Refusal> {
     let id = id(path, ids).map_err(Refusal::Unnameable)?;
     let file = File::open(path).map_err(Refusal::Unreadable)?;
     let metadata = file.metadata().map_err(Refusal::Unreadable)?;
@@ -335,10 +291,14 @@ fn read(
     if is_too_large || content.len() > MAX_RECORD_BYTES {
         return Err(Refusal::TooLarge);
     }
-    let (text, html) = if is_page || html::begins_a_page(&content) {
-        (html::decoded(&content, None), html)
+    if is_page && html::is_no_page(&content) {
+        return Err(Refusal::Binary);
+    }
+    let (text, html, is_guessed) = if is_page || html::begins_a_page(&content) {
+        let Decoded { markup, is_guessed } = html::decoded(&content, None);
+        (markup, html, is_guessed)
     } else {
-        (plain_text(content)?, Html::Raw)
+        (plain_text(content)?, Html::Raw, false)
     };
     let extraction = Extraction {
         html,
@@ -348,7 +308,7 @@ fn read(
         return Err(Refusal::TooLarge);
     }
     let content = Content::Text(text);
-    Ok((Document { id, content }, extraction))
+    Ok((Document { id, content }, extraction, is_guessed))
 }
 
 fn plain_text(content: Vec<u8>) -> Result<String, Refusal> {

@@ -6,6 +6,7 @@ use std::path::Path;
 
 use crate::decompress::Decompressed;
 use crate::error::InputError;
+use crate::html::may_precede_a_page;
 use crate::looks::{LOOKED_AT, Looks};
 
 /// What the content of a file looks like. `None` if it may be anything, or can be read only once: that is not looked at.
@@ -22,11 +23,13 @@ pub(crate) fn looks_of_file(path: &Path) -> Result<Option<Looks>, InputError> {
     Ok(peeked.and_then(|(head, _)| Looks::of(&head)))
 }
 
-/// The first line of a source as far as it is looked at, and the whole of it.
+/// The first line of a source as far as it is looked at, and the whole of it. Comments may come before a page of HTML, so
+/// more is looked at then.
 pub(crate) fn peek(
     mut reader: Box<dyn Read + Send>,
 ) -> io::Result<(Vec<u8>, Box<dyn Read + Send>)> {
-    let is_enough = |read: &[u8]| read.trim_ascii_start().contains(&b'\n');
+    let is_enough =
+        |read: &[u8]| read.trim_ascii_start().contains(&b'\n') && !may_precede_a_page(read);
     let head = take(&mut reader, LOOKED_AT, is_enough)?;
     let whole = Box::new(Cursor::new(head.clone()).chain(reader));
     Ok((head, whole))

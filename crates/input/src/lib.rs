@@ -32,8 +32,8 @@
 //! - I3: nothing is dropped in silence but blank lines, TSV headers, hidden files and links;
 //!   the rest is an error or counted in [`Skipped`].
 //! - I7: content is refused that looks like another format than the one taken from its name, or than the default of
-//!   standard input. A file whose name says no format is refused, too. In a folder, tables and zip archives are counted
-//!   instead. One object or array of JSON, or one line of TSV, is a document there.
+//!   standard input. A file whose name says no format is refused, too. In a folder, tables, zip archives and PDF are
+//!   counted instead. One object or array of JSON, or one line of TSV, is a document there.
 //! - I5: how a source is cut into reads and chunks, and whether it is compressed, changes no record
 //!   and no error.
 //!
@@ -86,6 +86,7 @@ mod preference;
 mod problem;
 mod rank;
 mod records;
+mod refusal;
 mod rewrite;
 mod row_number;
 mod row_problem;

@@ -34,6 +34,7 @@ pub enum Looks {
     /// The first version of Feather.
     Feather,
     Zip,
+    Pdf,
     Utf16,
 }
 
@@ -51,6 +52,7 @@ impl Looks {
             (b"WARC/", Self::Warc),
             (b"filedesc:", Self::Arc),
             (b"PK\x03\x04", Self::Zip),
+            (html::PDF, Self::Pdf),
         ] {
             if bytes.starts_with(beginning) {
                 return Some(looks);
@@ -87,7 +89,12 @@ impl Looks {
             Self::Page => Some(Format::Files),
             Self::Parquet => Some(Format::Parquet),
             Self::Arrow => Some(Format::Arrow),
-            Self::JsonArray | Self::JsonStrings | Self::Feather | Self::Zip | Self::Utf16 => None,
+            Self::JsonArray
+            | Self::JsonStrings
+            | Self::Feather
+            | Self::Zip
+            | Self::Pdf
+            | Self::Utf16 => None,
         }
     }
 
@@ -98,7 +105,7 @@ impl Looks {
         let lines = || lines(without_byte_order_mark(content));
         let is_other = match looks {
             Self::Page | Self::Utf16 => false,
-            Self::Warc | Self::Arc => true,
+            Self::Warc | Self::Arc | Self::Pdf => true,
             Self::JsonArray | Self::JsonStrings => is_page,
             Self::Json => is_page || are_objects(lines()),
             Self::Tsv => is_page || lines().nth(1).is_some_and(is_tsv),
@@ -121,7 +128,9 @@ impl Looks {
             | Self::Warc
             | Self::Arc
             | Self::Page => true,
-            Self::Parquet | Self::Arrow | Self::Feather | Self::Zip | Self::Utf16 => false,
+            Self::Parquet | Self::Arrow | Self::Feather | Self::Zip | Self::Pdf | Self::Utf16 => {
+                false
+            }
         }
     }
 
@@ -155,6 +164,7 @@ impl Looks {
             Self::Arrow => "add --format arrow",
             Self::Feather => "write it as Arrow or Parquet first: Feather 1 is not read",
             Self::Zip => "unpack it first, as `unzip` does",
+            Self::Pdf => "write its text first, as `pdftotext` does",
             Self::Utf16 => UTF_16_REMEDY,
         }
     }
@@ -174,6 +184,7 @@ impl fmt::Display for Looks {
             Self::Arrow => "Arrow",
             Self::Feather => "Feather 1",
             Self::Zip => "a zip archive",
+            Self::Pdf => "PDF",
             Self::Utf16 => "UTF-16",
         })
     }

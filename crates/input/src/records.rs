@@ -254,11 +254,11 @@ fn found_record(document: Result<(Document, Extraction), WarcError>, skip_bad: b
     }
 }
 
-/// The documents of a WARC file, and the records between them that are left out.
+/// The documents of a WARC file, and what is counted between them.
 struct WarcFound {
     documents: WarcDocuments,
     skip_bad: bool,
-    /// The items after the last reported records.
+    /// The item after the counts that were reported last.
     next: Option<NextItem>,
 }
 
@@ -271,15 +271,12 @@ impl Iterator for WarcFound {
         }
         let found = self.documents.next();
         let found = found.map(|document| found_record(document, self.skip_bad));
-        let other_records = self.documents.take_other_records();
-        if other_records.is_empty() {
+        let counts = self.documents.take_counts();
+        if counts == Skipped::default() {
             return found;
         }
         self.next = found;
-        Some(NextItem::Skipped(Skipped {
-            other_records,
-            ..Skipped::default()
-        }))
+        Some(NextItem::Skipped(counts))
     }
 }
 

@@ -1,4 +1,4 @@
-//! The count of what was left out.
+//! The count of what was left out, and of what was read by a guess.
 
 use std::fmt;
 use std::ops::AddAssign;
@@ -8,7 +8,7 @@ use crate::first_bad::FirstBad;
 use crate::kinds::Kinds;
 
 /// The number of skipped items, by reason. Displays as `skipped 3 bad lines, 1 binary file`, or as nothing
-/// where nothing was.
+/// where nothing was. What was read by a guess is counted beside them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Skipped {
     /// Lines that break the rules of their format.
@@ -37,13 +37,26 @@ pub struct Skipped {
     pub unhashable_texts: u64,
     /// Texts with fewer words than asked for.
     pub short_texts: u64,
+    /// Pages of HTML that are no UTF-8, and whose character set nothing says. They were not skipped, but read as
+    /// windows-1252.
+    pub undeclared_pages: u64,
 }
 
 impl Skipped {
     /// Whether nothing was left out.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        *self == Self::default()
+        self.counts().iter().all(|(_, count)| *count == 0)
+    }
+
+    /// What was read by a guess, if anything was.
+    #[must_use]
+    pub fn guessed(&self) -> Option<String> {
+        let count = self.undeclared_pages;
+        let plural = if count == 1 { "" } else { "s" };
+        (count > 0).then(|| {
+            format!("{count} page{plural} without a declared character set, read as windows-1252")
+        })
     }
 
     /// Whether lines, rows or records among it should be documents, and are none.
@@ -140,6 +153,7 @@ impl AddAssign<&Self> for Skipped {
         self.unnameable_files += more.unnameable_files;
         self.unhashable_texts += more.unhashable_texts;
         self.short_texts += more.short_texts;
+        self.undeclared_pages += more.undeclared_pages;
     }
 }
 

@@ -51,10 +51,11 @@ pub(crate) use raw::RawRecords;
 use record::{Block, Broken, Records};
 
 use crate::document::{Content, Document, MAX_RECORD_BYTES};
-use crate::html::{self, Extraction, Html};
+use crate::html::{self, Decoded, Extraction, Html};
 use crate::ids::Ids;
 use crate::kinds::Kinds;
 use crate::problem::{not_utf8, refuse_nul};
+use crate::skipped::Skipped;
 
 /// The documents of one file, read as they are asked for. After [`WarcError::BadRecord`] it goes on
 /// with the next record; after any other error it ends. A document is returned once its record was read to its end.
@@ -64,6 +65,8 @@ pub struct WarcDocuments {
     html: Html,
     ids: Ids,
     other_records: Kinds,
+    /// Pages whose character set nothing says.
+    undeclared_pages: u64,
     /// Whether broken records are left out.
     leaves_out_broken: bool,
     ended: bool,
@@ -93,10 +96,12 @@ enum ReadRecord {
 enum Text {
     /// Bytes that should be UTF-8.
     Plain(Vec<u8>),
-    /// The markup of a page.
-    Html(String),
-    /// That of a page of XHTML.
-    Xhtml(String),
+    /// A page.
+    Html(Decoded),
+    /// A page of XHTML.
+    Xhtml(Decoded),
+    /// Binary content whose type says that it is a page.
+    NoPage,
 }
 
 /// Why a record is no document: its own fault, or the file's.
@@ -118,6 +123,7 @@ impl WarcDocuments {
             html,
             ids,
             other_records: Kinds::default(),
+            undeclared_pages: 0,
             leaves_out_broken: false,
             ended: false,
         }
@@ -138,9 +144,13 @@ impl WarcDocuments {
         &self.other_records
     }
 
-    /// The records that have been left out since this was asked last.
-    pub(crate) fn take_other_records(&mut self) -> Kinds {
-        std::mem::take(&mut self.other_records)
+    /// What was left out, or read by a guess, since this was asked last.
+    pub(crate) fn take_counts(&mut self) -> Skipped {
+        Skipped {
+            other_records: std::mem::take(&mut self.other_records),
+            undeclared_pages: std::mem::take(&mut self.undeclared_pages),
+            ..Skipped::default()
+        }
     }
 
     /// The next record; `None` at the end.
@@ -177,15 +187,19 @@ impl WarcDocuments {
         }
         let id = id_of(fields)?;
         self.ids.check(&id).map_err(RecordProblem::Value)?;
-        let (text, html, is_xhtml) = match text {
-            Text::Plain(bytes) => (to_text(bytes)?, Html::Raw, false),
-            Text::Html(markup) => (markup, self.html, false),
-            Text::Xhtml(markup) => (markup, self.html, true),
+        let is_xhtml = matches!(text, Text::Xhtml(_));
+        let (text, html) = match text {
+            Text::NoPage => return Ok(ReadRecord::Other("text/html, binary".to_owned())),
+            Text::Plain(bytes) => (to_text(bytes)?, Html::Raw),
+            // A page may have grown when it became UTF-8.
+            Text::Html(page) | Text::Xhtml(page) if page.markup.len() > MAX_RECORD_BYTES => {
+                return Err(RecordProblem::TooLong.into());
+            }
+            Text::Html(page) | Text::Xhtml(page) => {
+                self.undeclared_pages += u64::from(page.is_guessed);
+                (page.markup, self.html)
+            }
         };
-        // A page may have grown when it became UTF-8.
-        if text.len() > MAX_RECORD_BYTES {
-            return Err(RecordProblem::TooLong.into());
-        }
         let content = Content::Text(text);
         Ok(ReadRecord::Document(
             Document { id, content },
@@ -263,6 +277,7 @@ impl Text {
         let decoded = |bytes: &[u8]| html::decoded(bytes, Some(content_type));
         match kind {
             TextKind::Plain => Self::Plain(bytes),
+            TextKind::Html | TextKind::Xhtml if html::is_no_page(&bytes) => Self::NoPage,
             TextKind::Html => Self::Html(decoded(&bytes)),
             TextKind::Xhtml => Self::Xhtml(decoded(&bytes)),
         }
@@ -271,7 +286,7 @@ impl Text {
     fn is_not_utf8(&self) -> bool {
         match self {
             Self::Plain(bytes) => std::str::from_utf8(bytes).is_err(),
-            Self::Html(_) | Self::Xhtml(_) => false,
+            Self::Html(_) | Self::Xhtml(_) | Self::NoPage => false,
         }
     }
 }

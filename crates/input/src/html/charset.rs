@@ -13,15 +13,27 @@ const PRESCAN_BYTES: usize = 1024;
 /// More than the longest label of a character set has.
 const LABEL_BYTES: usize = 64;
 
+/// A page in UTF-8.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Decoded {
+    pub(crate) markup: String,
+    /// Whether it was read as windows-1252, as nothing says its character set, and it is not UTF-8.
+    pub(crate) is_guessed: bool,
+}
+
 /// The markup of a page, whose HTTP header may have a `Content-Type`. Bytes that the character set
 /// does not have become U+FFFD; NULs are left out, as browsers do.
-pub(crate) fn decoded(bytes: &[u8], content_type: Option<&[u8]>) -> String {
+pub(crate) fn decoded(bytes: &[u8], content_type: Option<&[u8]>) -> Decoded {
     let (encoding, bytes) = match Encoding::for_bom(bytes) {
-        Some((encoding, mark)) => (encoding, &bytes[mark..]),
+        Some((encoding, mark)) => (Some(encoding), &bytes[mark..]),
         None => (encoding_of(bytes, content_type), bytes),
     };
-    let (text, _) = encoding.decode_without_bom_handling(bytes);
-    without_nuls(text).into_owned()
+    let read_as = encoding.unwrap_or(WINDOWS_1252);
+    let (text, _) = read_as.decode_without_bom_handling(bytes);
+    Decoded {
+        markup: without_nuls(text).into_owned(),
+        is_guessed: encoding.is_none(),
+    }
 }
 
 pub(super) fn without_nuls(text: Cow<'_, str>) -> Cow<'_, str> {
@@ -31,17 +43,17 @@ pub(super) fn without_nuls(text: Cow<'_, str>) -> Cow<'_, str> {
     }
 }
 
-fn encoding_of(bytes: &[u8], content_type: Option<&[u8]>) -> &'static Encoding {
+/// The character set of a page, if anything tells it.
+fn encoding_of(bytes: &[u8], content_type: Option<&[u8]>) -> Option<&'static Encoding> {
     let head = &bytes[..bytes.len().min(PRESCAN_BYTES)];
     let declared = content_type
         .and_then(|value| encoding_after(value, b"charset"))
         .or_else(|| declared_in(head));
     match declared {
-        Some(encoding) => encoding,
-        None if head.starts_with(b"<\0") => UTF_16LE,
-        None if head.starts_with(b"\0<") => UTF_16BE,
-        None if is_utf8_so_far(bytes) => UTF_8,
-        None => WINDOWS_1252,
+        Some(encoding) => Some(encoding),
+        None if head.starts_with(b"<\0") => Some(UTF_16LE),
+        None if head.starts_with(b"\0<") => Some(UTF_16BE),
+        None => is_utf8_so_far(bytes).then_some(UTF_8),
     }
 }
 

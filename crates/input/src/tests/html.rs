@@ -80,6 +80,74 @@ fn a_file_that_is_a_page_may_be_in_any_character_set() {
     assert_eq!((read.len(), documents.skipped().too_large_files), (1, 1));
 }
 
+/// Pages in Shift-JIS would become nonsense in silence.
+#[test]
+fn pages_whose_character_set_nothing_says_are_counted() {
+    let folder = Folder::new();
+    folder.write("a.html", b"<p>p\xE4ron");
+    folder.write("b.html", "<p>päron");
+    folder.write("c.html", b"<meta charset=latin1><p>p\xE4ron");
+    folder.write("d.php", b"<html><p>p\xE4ron");
+    let counts = |input| {
+        let (read, documents) = drain(input);
+        let skipped = documents.skipped();
+        assert!(
+            skipped.is_empty() && skipped.reasons().is_empty(),
+            "{skipped}"
+        );
+        (read.len(), skipped.guessed())
+    };
+    let two = "2 pages without a declared character set, read as windows-1252".to_owned();
+    let found = counts(open_bytes(&args(Format::Files, &[folder.path()]), b"").unwrap());
+    assert_eq!(found, (4, Some(two)));
+
+    let record = |content_type: &str, body: &[u8]| {
+        let length = body.len();
+        let header = format!(
+            "WARC/1.0\r\nWARC-Type: resource\r\nWARC-Target-URI: a\r\nContent-Type: {content_type}\r\n\
+             Content-Length: {length}\r\n\r\n"
+        );
+        [header.as_bytes(), body, b"\r\n\r\n"].concat()
+    };
+    let latin = b"<p>p\xE4ron";
+    let warc = [
+        record("text/html", latin),
+        record("text/html; charset=latin1", latin),
+        record("text/html", "<p>päron".as_bytes()),
+    ];
+    let one = "1 page without a declared character set, read as windows-1252".to_owned();
+    let found = counts(open_bytes(&args(Format::Warc, &[]), &warc.concat()).unwrap());
+    assert_eq!(found, (3, Some(one)));
+    let found = counts(open_bytes(&args(Format::Warc, &[]), &warc[1]).unwrap());
+    assert_eq!(found, (1, None));
+}
+
+/// Servers call images and archives pages, too.
+#[test]
+fn binary_records_that_are_pages_by_their_type_are_counted() {
+    let record = |fields: &str, block: &str| {
+        let length = block.len();
+        format!(
+            "WARC/1.0\r\nWARC-Target-URI: a\r\n{fields}\r\nContent-Length: {length}\r\n\r\n{block}\r\n\r\n"
+        )
+    };
+    let resource = "WARC-Type: resource\r\nContent-Type: text/html";
+    let response = "WARC-Type: response\r\nContent-Type: application/http";
+    let http = "HTTP/1.1 200 OK\r\nContent-Type: application/xhtml+xml\r\n\r\n";
+    let png = "PNG\r\n\u{1A}\n\0\0\0\rIHDR";
+    let warc = [
+        record(resource, png),
+        record(response, &format!("{http}{png}")),
+        record(resource, "%PDF-1.4\n"),
+        record(resource, "<p>a\0b"),
+    ];
+    let input = open_bytes(&args(Format::Warc, &[]), warc.concat().as_bytes()).unwrap();
+    let (read, documents) = drain(input);
+    assert_eq!(read, [text("a", "ab")]);
+    let skipped = documents.skipped().to_string();
+    assert_eq!(skipped, "skipped 3 other records (text/html, binary: 3)");
+}
+
 #[test]
 fn texts_of_objects_are_pages_only_where_the_caller_says_so() {
     let line = serde_json::json!({"id": "a", "text": PAGE}).to_string();

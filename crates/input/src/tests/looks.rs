@@ -5,7 +5,7 @@ use super::*;
 use crate::MAX_RECORD_BYTES;
 
 /// A small file of each kind, what it looks like, and the endings of names that say so.
-const KINDS: [(&str, &[u8], &str, &[&str]); 14] = [
+const KINDS: [(&str, &[u8], &str, &[&str]); 15] = [
     (
         "jsonl",
         b"{\"id\": \"a\", \"text\": \"one two\"}\n",
@@ -62,6 +62,12 @@ const KINDS: [(&str, &[u8], &str, &[&str]); 14] = [
     ),
     ("feather", b"FEA1\0\0\0\0", "Feather 1", &[]),
     ("zip", b"PK\x03\x04\x14\0\0\0", "a zip archive", &[]),
+    (
+        "pdf",
+        b"%PDF-1.4\n1 0 obj\n<< /Type /Catalog >>\nendobj\n",
+        "PDF",
+        &[],
+    ),
     (
         "utf16",
         b"\xFF\xFEi\0d\0\n\0",
@@ -187,7 +193,7 @@ fn content_in_a_folder_is_one_document_or_refused_or_counted() {
                     assert_eq!(found, Ok((2, String::new())), "{kind}, {name}");
                     assert_eq!(skipped, found, "{kind}, {name}");
                 }
-                "parquet" | "arrow" | "stream" | "feather" | "zip" => {
+                "parquet" | "arrow" | "stream" | "feather" | "zip" | "pdf" => {
                     assert_eq!((&found, &skipped), (&other, &other), "{kind}, {name}");
                 }
                 _ => {
@@ -322,6 +328,97 @@ fn standard_input_is_texts_unless_it_looks_like_something_else() {
     }
     let plain = outcome(&unsaid, b"{braces}\n[1] a note\n", false);
     assert_eq!(plain.unwrap().len(), 2);
+}
+
+/// Hands out a line each time it is read, as a program writes to a pipe.
+struct Lines(Vec<Vec<u8>>);
+
+impl Read for Lines {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        if self.0.is_empty() {
+            return Ok(0);
+        }
+        let line = self.0.remove(0);
+        buffer[..line.len()].copy_from_slice(&line);
+        Ok(line.len())
+    }
+}
+
+/// I5, I7: however a page begins, and however it arrives.
+#[test]
+fn a_page_on_standard_input_is_refused_in_the_same_words() {
+    let unsaid = InputOptions {
+        format: None,
+        ..args(Format::Lines, &[])
+    };
+    let whole = "<p>".to_owned() + &"one two ".repeat(1000);
+    for begins in [
+        "<!doctype html>\n",
+        "<html>\n",
+        "<?xml version=\"1.0\"?>\n<html>\n",
+        "<?xml version=\"1.0\"?>\n\n<!DOCTYPE html PUBLIC \"x\">\n<html>\n",
+        "<!-- a -->\n<!doctype html>\n",
+        "<!-- a\nb\n-->\n<!-- c -->\n<html>",
+        "\n<!-- a -->\n<html>",
+    ] {
+        let page = format!("{begins}{whole}\n<p>the end\n");
+        let lines = page
+            .split_inclusive('\n')
+            .map(|line| line.as_bytes().to_vec());
+        for stdin in [
+            Box::new(Cursor::new(page.clone().into_bytes())) as Box<dyn Read + Send>,
+            Box::new(Lines(lines.collect())),
+        ] {
+            let input = Input::open_with_stdin(&unsaid, Needs::CLIENT, stdin);
+            let expected = "<stdin> looks like a page of HTML, and would be read as lines: add --format files, and \
+                            name the files of pages or their folder, or --format lines if it is that";
+            assert_eq!(message(input), expected, "{begins}");
+        }
+    }
+    // What is no page is all there, however long its beginning may be one.
+    for lines in [
+        vec!["<!-- a -->\n", "b\n", "c"],
+        vec!["<!-- a -->\n", "<!-- b -->\n", "<!-- c"],
+        vec!["<?xml version=\"1.0\"?>\n", "<rss>\n", "<p>\n"],
+        vec!["\n", "<!--\n", &whole],
+    ] {
+        let expected: Vec<String> = lines
+            .iter()
+            .map(|line| line.trim_end_matches('\n').to_owned())
+            .collect();
+        let lines = Lines(lines.iter().map(|line| line.as_bytes().to_vec()).collect());
+        let read = all(Input::open_with_stdin(&unsaid, Needs::CLIENT, Box::new(lines)).unwrap());
+        let texts = read.into_iter().map(|document| document.content);
+        let expected = expected.into_iter().filter(|line| !line.is_empty());
+        assert!(texts.eq(expected.map(Content::Text)));
+    }
+}
+
+/// Without a NUL, or where these are left out, they would be pages.
+#[test]
+fn binary_content_under_the_name_of_a_page_is_counted() {
+    let png = b"\x89PNG\r\n\x1A\n\0\0\0\rIHDR\0\0\x01\0";
+    let counted = Ok((1, "skipped 1 binary file".to_owned()));
+    for name in ["a.html", "a.htm", "a.xhtml", "a.html.gz", "a.txt"] {
+        for content in [&png[..], &gzip(b"<p>one two")] {
+            let content = gzip(content);
+            assert_eq!(beside_a_text(name, &content, false), counted, "{name}");
+            assert_eq!(beside_a_text(name, &content, true), counted, "{name}");
+        }
+        assert_eq!(beside_a_text(name, png, false), counted, "{name}");
+    }
+    let folder = Folder::new();
+    for (name, content) in [("a.html", &png[..]), ("b.html", b"%PDF-1.4\n1 0 obj")] {
+        let path = folder.write(name, content);
+        let error = outcome(&args(Format::Files, &[path]), b"", false).unwrap_err();
+        assert!(error.ends_with(": skipped 1 binary file"), "{error}");
+    }
+    let path = folder.write("c.html", b"%PDF-1.4\n1 0 obj");
+    let error = outcome(&named(path), b"", false).unwrap_err();
+    assert!(
+        error.ends_with("c.html looks like PDF, and would be read as files: write its text first, as `pdftotext` does, or --format files if it is that"),
+        "{error}"
+    );
 }
 
 /// Whether white space may stand before the first bytes that tell.

@@ -35,6 +35,9 @@ pub(super) fn print(
     if !files.skipped.is_empty() {
         writeln!(out, "{}", files.skipped)?;
     }
+    if let Some(guessed) = files.skipped.guessed() {
+        writeln!(out, "{guessed}")?;
+    }
     print_clusters(&mut out, files, clusters, recipe)?;
     writeln!(out, "\nWho holds what (a document is in several shards)\n")?;
     write!(out, "{}", picture(&contents.nodes))?;

@@ -2,7 +2,32 @@
 
 use encoding_rs::{GB18030, KOI8_R, SHIFT_JIS, WINDOWS_1252};
 
-use super::*;
+/// The markup of a page.
+fn decoded(bytes: &[u8], content_type: Option<&[u8]>) -> String {
+    super::decoded(bytes, content_type).markup
+}
+
+#[test]
+fn a_guess_is_told() {
+    let latin: &[u8] = b"<p>p\xE4ron";
+    let header = Some(b"text/html; charset=latin1".as_slice());
+    let other = Some(b"text/html; charset=no-such-set".as_slice());
+    let (shift_jis, ..) = SHIFT_JIS.encode("<p>日本語の文章");
+    for (page, content_type, is_guessed) in [
+        (latin, None, true),
+        (latin, other, true),
+        (&shift_jis, None, true),
+        (latin, header, false),
+        (b"<meta charset=latin1>p\xE4ron", None, false),
+        (b"\xEF\xBB\xBFp\xE4ron", None, false),
+        ("<p>päron".as_bytes(), None, false),
+        (b"<\0p\0>\0\xE4\0", None, false),
+        (b"", None, false),
+    ] {
+        let found = super::decoded(page, content_type);
+        assert_eq!(found.is_guessed, is_guessed, "{}", found.markup);
+    }
+}
 
 #[test]
 fn the_header_names_it() {

@@ -86,7 +86,7 @@ fn a_million_elements_in_each_other_are_read_in_linear_time() {
 fn a_header_of_many_character_sets_is_read_in_linear_time() {
     let header = "charset=".repeat(500_000);
     let start = Instant::now();
-    assert_eq!(decoded(b"a", Some(header.as_bytes())), "a");
+    assert_eq!(decoded(b"a", Some(header.as_bytes())).markup, "a");
     let took = start.elapsed();
     assert!(took < LONG, "took {took:?}");
 }
