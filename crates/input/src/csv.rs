@@ -141,7 +141,7 @@ impl CsvDocuments {
             }
         };
         let rank = match (&self.columns.rank, header.rank) {
-            (Some(field), Some(place)) => field.of_csv(self.rows.text(place)?)?,
+            (Some(field), Some(place)) => field.of_text(self.rows.text(place)?)?,
             (None, _) | (_, None) => LOWEST,
         };
         Ok((Document { id, content }, rank))

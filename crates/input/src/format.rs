@@ -110,8 +110,8 @@ impl Format {
     /// Whether documents have fields beside those that are read.
     pub(crate) const fn has_other_fields(self) -> bool {
         match self {
-            Self::Jsonl | Self::Csv | Self::Parquet | Self::Arrow => true,
-            Self::Hashes | Self::Lines | Self::Tsv | Self::Warc | Self::Files => false,
+            Self::Jsonl | Self::Csv | Self::Parquet | Self::Arrow | Self::Warc => true,
+            Self::Hashes | Self::Lines | Self::Tsv | Self::Files => false,
         }
     }
 

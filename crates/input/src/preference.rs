@@ -63,9 +63,8 @@ impl Preference {
         match self {
             Self::First => None,
             Self::Longest => (!has_texts).then_some("texts, not fingerprints or features"),
-            Self::Field(_) => {
-                (!format.has_other_fields()).then_some("fields, which jsonl, csv and parquet have")
-            }
+            Self::Field(_) => (!format.has_other_fields())
+                .then_some("fields, which jsonl, csv, parquet and warc have"),
         }
     }
 

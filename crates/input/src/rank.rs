@@ -34,8 +34,8 @@ impl RankField {
         rank.ok_or_else(|| self.other_kind(written, "null"))
     }
 
-    /// The rank of a value of CSV, which says no type.
-    pub(crate) fn of_csv(&self, value: &str) -> Result<u64, LineProblem> {
+    /// The rank of a value of CSV, or of a header, which says no type.
+    pub(crate) fn of_text(&self, value: &str) -> Result<u64, LineProblem> {
         let rank = match self.by {
             RankedBy::Date | RankedBy::Number if value.is_empty() => Some(LOWEST),
             RankedBy::Date => self.rank(Cell::Bytes(value.as_bytes())),
@@ -71,7 +71,7 @@ impl RankField {
             name: excerpt(&self.name),
             value: excerpt(value),
             expected: match self.by {
-                RankedBy::Date => "a date as 2026-01-31T23:59:59Z (RFC 3339)",
+                RankedBy::Date => "a date as 2026-01-31T23:59:59Z (RFC 3339) or 2026-01-31",
                 RankedBy::Number => "a number",
             },
             nothing,

@@ -60,7 +60,8 @@ enum RecordFormat {
     Parquet(TableColumns),
     Csv(TableColumns),
     Arrow(TableColumns),
-    Warc,
+    /// The field is that of headers that ranks documents, if one does.
+    Warc(Option<RankField>),
 }
 
 type Documents = Box<dyn Iterator<Item = NextItem> + Send>;
@@ -92,7 +93,7 @@ impl RecordReader {
                 let columns = options.table_columns();
                 (RecordFormat::Arrow(columns), options.of_texts())
             }
-            Format::Warc => (RecordFormat::Warc, options.of_pages()),
+            Format::Warc => (RecordFormat::Warc(None), options.of_pages()),
             Format::Hashes | Format::Lines | Format::Jsonl | Format::Tsv | Format::Files => {
                 return Ok(None);
             }
@@ -114,7 +115,7 @@ impl RecordReader {
             RecordFormat::Csv(columns) | RecordFormat::Arrow(columns) => {
                 columns.rank = field.cloned();
             }
-            RecordFormat::Warc => {}
+            RecordFormat::Warc(rank) => *rank = field.cloned(),
         }
         self
     }
@@ -124,7 +125,7 @@ impl RecordReader {
         match self.format {
             #[cfg(feature = "parquet")]
             RecordFormat::Parquet(_) => source.seekable()?.twice(),
-            RecordFormat::Csv(_) | RecordFormat::Arrow(_) | RecordFormat::Warc => source.twice(),
+            RecordFormat::Csv(_) | RecordFormat::Arrow(_) | RecordFormat::Warc(_) => source.twice(),
         }
     }
 
@@ -190,7 +191,7 @@ impl RecordReader {
                     Err(error) => NextItem::Failed(InputError::Arrow(error)),
                 })))
             }
-            RecordFormat::Warc => Ok(Box::new(self.records(source)?)),
+            RecordFormat::Warc(rank) => Ok(Box::new(self.records(source, rank)?)),
         }
     }
 }

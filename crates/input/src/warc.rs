@@ -51,10 +51,12 @@ pub(crate) use raw::RawRecords;
 use record::{Block, Broken, Records};
 
 use crate::document::{Content, Document, MAX_RECORD_BYTES};
+use crate::fields::RankField;
 use crate::html::{self, Decoded, Extraction, Html};
 use crate::ids::Ids;
 use crate::kinds::Kinds;
 use crate::problem::{not_utf8, refuse_nul};
+use crate::rank::LOWEST;
 use crate::skipped::Skipped;
 
 /// The documents of one file, read as they are asked for. After [`WarcError::BadRecord`] it goes on
@@ -67,6 +69,10 @@ pub struct WarcDocuments {
     other_records: Kinds,
     /// Pages whose character set nothing says.
     undeclared_pages: u64,
+    /// The field of headers that ranks documents, if one does.
+    rank_field: Option<RankField>,
+    /// The rank of the document that was returned last.
+    rank: u64,
     /// Whether broken records are left out.
     leaves_out_broken: bool,
     ended: bool,
@@ -124,6 +130,8 @@ impl WarcDocuments {
             ids,
             other_records: Kinds::default(),
             undeclared_pages: 0,
+            rank_field: None,
+            rank: LOWEST,
             leaves_out_broken: false,
             ended: false,
         }
@@ -136,6 +144,11 @@ impl WarcDocuments {
             leaves_out_broken,
             ..self
         }
+    }
+
+    /// The same, ranked by a field of their headers.
+    pub(crate) fn ranked_by(self, rank_field: Option<RankField>) -> Self {
+        Self { rank_field, ..self }
     }
 
     /// The records that have been left out so far, since what they hold is no text.
@@ -187,6 +200,7 @@ impl WarcDocuments {
         }
         let id = id_of(fields)?;
         self.ids.check(&id).map_err(RecordProblem::Value)?;
+        let rank = self.rank_of(fields)?;
         let is_xhtml = matches!(text, Text::Xhtml(_));
         let (text, html) = match text {
             Text::NoPage => return Ok(ReadRecord::Other("text/html, binary".to_owned())),
@@ -200,11 +214,26 @@ impl WarcDocuments {
                 (page.markup, self.html)
             }
         };
+        self.rank = rank;
         let content = Content::Text(text);
         Ok(ReadRecord::Document(
             Document { id, content },
             Extraction { html, is_xhtml },
         ))
+    }
+
+    /// The rank that its header gives a document.
+    fn rank_of(&self, fields: Fields<'_>) -> Result<u64, RecordProblem> {
+        let Some(field) = &self.rank_field else {
+            return Ok(LOWEST);
+        };
+        let value = fields.get(&field.name).unwrap_or_default();
+        Ok(field.of_text(&String::from_utf8_lossy(&value))?)
+    }
+
+    /// The rank of the document that was returned last.
+    pub(crate) fn rank(&self) -> u64 {
+        self.rank
     }
 
     /// The fault of a broken record, which is its own if it can be left out.

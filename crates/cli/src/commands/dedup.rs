@@ -52,8 +52,9 @@ pub struct DedupArgs {
     /// Which of several is preferred: first, longest, newest:FIELD or highest:FIELD
     ///
     /// Of equals it is the first of the input. `longest` counts the characters of the text. FIELD is a
-    /// field of jsonl, or a column of csv or parquet. `highest` takes numbers. `newest` takes dates as in
-    /// RFC 3339, and dates and timestamps of parquet, which are in UTC if they have no time zone. A
+    /// field of jsonl, a column of csv or parquet, or a field in the headers of warc, such as
+    /// newest:WARC-Date. `highest` takes numbers. `newest` takes dates as in RFC 3339, dates alone such as
+    /// 2026-01-31, and dates and timestamps of parquet. They are in UTC if they have no time zone. A
     /// document without a value comes last; another value is a bad line. A field that no document has is
     /// an error, and so is a column that is not there.
     #[arg(

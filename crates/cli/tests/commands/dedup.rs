@@ -467,7 +467,7 @@ fn what_cannot_be_meant_is_refused() {
         ),
         (
             vec!["-o", &*out, "--format", "tsv", "--keep", "newest:s"],
-            "--keep newest:s needs fields, which jsonl, csv and parquet have, and the format is tsv",
+            "--keep newest:s needs fields, which jsonl, csv, parquet and warc have, and the format is tsv",
         ),
         (vec![], "--output"),
     ] {

@@ -1,4 +1,4 @@
-//! Dates with a time and an offset, as in RFC 3339.
+//! Dates with a time and an offset, as in RFC 3339, and dates alone, which are their first moment in UTC.
 
 /// Parts of a second that are told apart.
 const TICKS: u64 = 10_000_000;
@@ -9,6 +9,9 @@ const TICKS_OF_A_DAY: u64 = 24 * 60 * 60 * TICKS;
 const DAYS_TO_1970: u64 = 719_528;
 const DAYS_TO_10000: u64 = 3_652_425;
 
+/// The time of a date alone.
+const MIDNIGHT: &[u8] = b"T00:00:00Z";
+
 /// Minutes of the largest offset: what is earlier than its beginning is still no negative time.
 const LARGEST_OFFSET: u64 = 23 * 60 + 59;
 
@@ -18,6 +21,9 @@ pub(super) fn ticks(date: &[u8]) -> Option<u64> {
     let year = number(&mut rest, 4)?;
     let month = after(&mut rest, b"-").and_then(|()| number(&mut rest, 2))?;
     let day = after(&mut rest, b"-").and_then(|()| number(&mut rest, 2))?;
+    if rest.is_empty() {
+        rest = MIDNIGHT;
+    }
     after(&mut rest, b"Tt ")?;
     let hour = number(&mut rest, 2)?;
     let minute = after(&mut rest, b":").and_then(|()| number(&mut rest, 2))?;
@@ -162,10 +168,22 @@ mod tests {
     }
 
     #[test]
+    fn a_date_alone_is_its_first_moment() {
+        for date in ["0000-01-01", "2024-02-29", "9999-12-31"] {
+            let midnight = ticks(format!("{date}T00:00:00Z").as_bytes());
+            assert_eq!(ticks(date.as_bytes()), midnight, "{date}");
+            assert!(midnight.is_some(), "{date}");
+        }
+    }
+
+    #[test]
     fn anything_else_is_no_date() {
         for text in [
             "",
-            "2024-02-29",
+            "2024-02",
+            "2023-02-29",
+            "2024-02-29T",
+            "2024-02-29Z",
             "2024-02-29T10:00:00",
             "2023-02-29T10:00:00Z",
             "2024-13-01T10:00:00Z",

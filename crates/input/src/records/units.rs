@@ -2,6 +2,7 @@
 
 use crate::csv::CsvDocuments;
 use crate::error::InputError;
+use crate::fields::RankField;
 #[cfg(feature = "parquet")]
 use crate::fields::TableColumns;
 use crate::format::Format;
@@ -10,7 +11,6 @@ use crate::next_item::NextItem;
 #[cfg(feature = "parquet")]
 use crate::parquet::{ParquetDocuments, copy_rows};
 use crate::piece::Piece;
-use crate::rank::LOWEST;
 #[cfg(feature = "parquet")]
 use crate::row_number::RowNumber;
 use crate::source::Source;
@@ -51,7 +51,7 @@ impl RecordReader {
                     last_line: 0,
                 }))
             }
-            RecordFormat::Warc => Ok(Box::new(self.records(source)?)),
+            RecordFormat::Warc(rank) => Ok(Box::new(self.records(source, rank)?)),
             #[cfg(feature = "parquet")]
             RecordFormat::Parquet(columns) => Ok(Box::new(RowUnits {
                 documents: self.rows(source, columns, number)?,
@@ -63,11 +63,16 @@ impl RecordReader {
     }
 
     /// The documents of a web archive.
-    pub(super) fn records(&self, source: Source) -> Result<WarcFound, InputError> {
+    pub(super) fn records(
+        &self,
+        source: Source,
+        rank: &Option<RankField>,
+    ) -> Result<WarcFound, InputError> {
         let name = source.name.clone();
         Ok(WarcFound {
             documents: WarcDocuments::new(name, open_checked(source)?, self.html, self.ids)
-                .leaving_out_broken(self.skip_bad),
+                .leaving_out_broken(self.skip_bad)
+                .ranked_by(rank.clone()),
             skip_bad: self.skip_bad,
             next: None,
         })
@@ -103,7 +108,7 @@ impl RecordReader {
     ) -> Result<u64, E> {
         let name = source.name.clone();
         match &self.format {
-            RecordFormat::Warc => {
+            RecordFormat::Warc(_) => {
                 let mut records = RawRecords::new(name, open_checked(source)?, self.skip_bad);
                 while let Some(piece) = records.next().map_err(InputError::Warc)? {
                     if is_kept(piece.record) {
@@ -182,7 +187,7 @@ impl UnitDocuments for WarcFound {
     }
 
     fn rank(&self) -> u64 {
-        LOWEST
+        self.documents.rank()
     }
 
     fn unit_count(&self) -> u64 {

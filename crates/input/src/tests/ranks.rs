@@ -114,12 +114,62 @@ fn dates_are_ranked_alike_in_lines_and_in_csv() {
         "\"0000-01-01T00:00:00Z\"",
         "\"1969-12-31T23:59:59.9999999Z\"",
         "\"1970-01-01T02:00:00+02:00\"",
+        "\"2024-02-29\"",
         "\"2024-02-29 12:00:00.00000015Z\"",
         "\"2024-02-29T12:00:00.0000002Z\"",
     ];
     let ranks_of_lines = ranks(Format::Jsonl, "newest:v", json(&values));
-    assert_eq!(places(&ranks_of_lines), [0, 0, 1, 2, 3, 4, 5]);
+    assert_eq!(places(&ranks_of_lines), [0, 0, 1, 2, 3, 4, 5, 6]);
     assert_eq!(ranks(Format::Csv, "newest:v", csv(&values)), ranks_of_lines);
+}
+
+/// A record of WARC with another field in its header.
+fn record(field: &str) -> String {
+    format!(
+        "WARC/1.0\r\nWARC-Type: conversion\r\nWARC-Target-URI: a\r\n{field}Content-Length: 3\r\n\r\na b\r\n\r\n"
+    )
+}
+
+#[test]
+fn records_are_ranked_by_the_fields_of_their_headers() {
+    let dates = [
+        "",
+        "WARC-Date: 2024-02-29\r\n",
+        "warc-date: 2024-02-29T12:00:00Z\r\n",
+        "WARC-Date: 2024-02-29T12:00:00.000001Z\r\n",
+    ];
+    let other =
+        "WARC/1.0\r\nWARC-Type: request\r\nWARC-Date: no date\r\nContent-Length: 0\r\n\r\n\r\n\r\n";
+    let warc = dates.map(record).join(other);
+    let values = [
+        "null",
+        "\"2024-02-29\"",
+        "\"2024-02-29T12:00:00Z\"",
+        "\"2024-02-29T12:00:00.000001Z\"",
+    ];
+    let expected = ranks(Format::Jsonl, "newest:v", json(&values)).split_off(1);
+    assert_eq!(ranks(Format::Warc, "newest:WARC-Date", warc), expected);
+    let scores = ["X-Score: 7\r\n", "X-Score: 8\r\n"].map(record).concat();
+    let scores = ranks(Format::Warc, "highest:x-score", scores);
+    assert!(scores[0] < scores[1], "{scores:?}");
+    let arc = "filedesc://a.arc 0.0.0.0 20080430204825 text/plain 76\n\
+               1 0 InternetArchive\nURL IP-address Archive-date Content-type Archive-length\n\n\
+               a:a 1.2.3.4 20240229120000 text/plain 3\na b\n";
+    assert_eq!(ranks(Format::Warc, "newest:WARC-Date", arc), expected[2..3]);
+
+    let bad = [
+        record(dates[1]),
+        record("WARC-Date: 20240229\r\n"),
+        record(""),
+    ]
+    .concat();
+    let message = ranks_of(&args(Format::Warc, &[]), "newest:WARC-Date", &*bad).unwrap_err();
+    let expected_message =
+        "record 2 at byte 104: the field \"WARC-Date\" is \"20240229\": expected a date as";
+    assert!(message.to_string().contains(expected_message), "{message}");
+    let skipping = skipping(Format::Warc, &[]);
+    let left = ranks_of(&skipping, "newest:WARC-Date", &*bad).unwrap();
+    assert_eq!(left, [expected[1], expected[0]]);
 }
 
 #[test]
@@ -127,9 +177,9 @@ fn a_value_of_another_kind_is_a_bad_line_or_row() {
     for (keep, value, in_json, in_csv) in [
         (
             "newest:v",
-            "\"2024-02-29\"",
-            "expected a date as 2026-01-31T23:59:59Z (RFC 3339), or null",
-            "expected a date as 2026-01-31T23:59:59Z (RFC 3339), or an empty value",
+            "\"2024-02\"",
+            "expected a date as 2026-01-31T23:59:59Z (RFC 3339) or 2026-01-31, or null",
+            "expected a date as 2026-01-31T23:59:59Z (RFC 3339) or 2026-01-31, or an empty value",
         ),
         (
             "highest:v",
@@ -398,11 +448,11 @@ mod parquet {
     #[test]
     fn a_value_of_another_kind_is_a_bad_row() {
         let text = |text: &str| Some(ByteArray::from(text));
-        let texts = table::<ByteArrayType>("binary v (STRING)", &[text("2024-02-29")]);
-        let date = "expected a date as 2026-01-31T23:59:59Z (RFC 3339), or null";
+        let texts = table::<ByteArrayType>("binary v (STRING)", &[text("2024-02")]);
+        let date = "expected a date as 2026-01-31T23:59:59Z (RFC 3339) or 2026-01-31, or null";
         let last = 253_402_300_800_000;
         for (keep, bytes, value, expected) in [
-            ("newest:v", texts, "\"2024-02-29\"", date),
+            ("newest:v", texts, "\"2024-02\"", date),
             (
                 "newest:v",
                 table::<Int64Type>("int64 v (TIMESTAMP_MILLIS)", &[Some(last)]),

@@ -30,6 +30,7 @@ pub(super) fn header(line: &[u8]) -> Option<Vec<u8>> {
     let line = line.trim_ascii();
     let (address, values) = LAYOUTS.iter().find_map(|layout| values(line, layout))?;
     let (content_type, length) = (values[2], values.last()?);
+    let date = date(std::str::from_utf8(values[1]).ok()?)?;
     let is_http = [&b"http://"[..], b"https://"].iter().any(|scheme| {
         let start = address.get(..scheme.len());
         start.is_some_and(|start| start.eq_ignore_ascii_case(scheme))
@@ -44,6 +45,7 @@ pub(super) fn header(line: &[u8]) -> Option<Vec<u8>> {
     let mut header = format!("WARC/1.0\r\nWARC-Type: {kind}\r\n").into_bytes();
     for (name, value) in [
         ("WARC-Target-URI", address),
+        ("WARC-Date", date.as_bytes()),
         ("Content-Type", content_type),
         ("Content-Length", length),
     ] {
@@ -54,6 +56,20 @@ pub(super) fn header(line: &[u8]) -> Option<Vec<u8>> {
     }
     header.extend_from_slice(b"\r\n");
     Some(header)
+}
+
+/// A date as WARC writes it, with its time if the digits have one.
+fn date(digits: &str) -> Option<String> {
+    let day = format!(
+        "{}-{}-{}",
+        digits.get(..4)?,
+        digits.get(4..6)?,
+        digits.get(6..8)?
+    );
+    Some(match digits.get(8..14) {
+        Some(time) => format!("{day}T{}:{}:{}Z", &time[..2], &time[2..4], &time[4..]),
+        None => day,
+    })
 }
 
 /// The address, and the values after it; an address may hold blanks.
@@ -78,11 +94,12 @@ mod tests {
 
     #[test]
     fn both_versions_are_read_and_addresses_may_hold_blanks() {
-        for (line, kind, address, content_type, length) in [
+        for (line, kind, address, date, content_type, length) in [
             (
                 "filedesc://a.arc 0.0.0.0 20080430204825 text/plain 76\n",
                 "warcinfo",
                 "filedesc://a.arc",
+                "2008-04-30T20:48:25Z",
                 "text/plain",
                 "76",
             ),
@@ -90,6 +107,7 @@ mod tests {
                 "http://a/b c 1.2.3.4 20080430204826 text/html 680\r\n",
                 "response",
                 "http://a/b c",
+                "2008-04-30T20:48:26Z",
                 "application/http",
                 "680",
             ),
@@ -97,20 +115,22 @@ mod tests {
                 "HTTPS://a/ 1.2.3.4 19961104142103 text/html 200 x - 20080430 a.arc 202\n",
                 "response",
                 "HTTPS://a/",
+                "1996-11-04T14:21:03Z",
                 "application/http",
                 "202",
             ),
             (
-                "dns:a 1.2.3.4 20080430204825 text/dns 56\n",
+                "dns:a 1.2.3.4 20080430 text/dns 56\n",
                 "resource",
                 "dns:a",
+                "2008-04-30",
                 "text/dns",
                 "56",
             ),
         ] {
             let expected = format!(
                 "WARC/1.0\r\nWARC-Type: {kind}\r\nWARC-Target-URI: {address}\r\n\
-                 Content-Type: {content_type}\r\nContent-Length: {length}\r\n\r\n"
+                 WARC-Date: {date}\r\nContent-Type: {content_type}\r\nContent-Length: {length}\r\n\r\n"
             );
             let header = header(line.as_bytes());
             assert_eq!(header, Some(expected.into_bytes()), "{line}");

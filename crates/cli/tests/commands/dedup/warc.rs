@@ -258,13 +258,32 @@ fn bad_records_are_left_out_where_they_are_skipped() {
         said.contains("no record of the input holds a text"),
         "{said}"
     );
-    for keep in ["newest:date", "highest:score"] {
-        let said = refuse(&["-f", "warc", "-o", &out, "--keep", keep], &archive);
-        assert!(
-            said.contains("needs fields, which jsonl, csv and parquet have"),
-            "{said}"
-        );
-    }
+    let said = refuse(
+        &["-f", "warc", "-o", &out, "--keep", "newest:date"],
+        &good.concat(),
+    );
+    let expected = "no document has a value in the field \"date\"";
+    assert!(said.contains(expected), "{said}");
+}
+
+#[test]
+fn the_newest_capture_is_kept_where_that_is_asked_for() {
+    let folder = Folder::new();
+    let out = folder.path("out.warc");
+    let capture = |date: &str| {
+        let record = text(2, "http://a", "one two three four five six seven");
+        record.replacen("\r\n", &format!("\r\nWARC-Date: {date}\r\n"), 1)
+    };
+    let dates = [
+        "2024-05-01",
+        "2024-05-01T00:00:01Z",
+        "2023-12-31T23:59:59.5Z",
+    ];
+    let captures = dates.map(capture);
+    let args = ["-f", "warc", "-o", &out, "--keep", "newest:WARC-Date"];
+    let said = dedup(&args, &captures.concat());
+    assert_eq!(said, "kept 1 of 3 documents, one of each cluster");
+    assert_eq!(folder.read("out.warc"), captures[1]);
 }
 
 /// WA3, I6: the record that is left out, and no other, whichever compression there is.
