@@ -5,7 +5,6 @@ use std::collections::VecDeque;
 use simshard_simhash::TextRecipe;
 
 use crate::batches::{Batch, Batches};
-use crate::columns::is_shorter;
 use crate::document::{Document, RecordContent};
 use crate::error::InputError;
 use crate::skipped::Skipped;
@@ -60,7 +59,7 @@ impl Documents {
         let (ready, recipe, min_words) = (&mut self.ready, self.recipe, self.min_words);
         let [mut unhashable_texts, mut short_texts] = [0; 2];
         let outcome = batch.parse(|record| match (&record.content, recipe) {
-            (content, _) if is_shorter(content, min_words) => short_texts += 1,
+            (content, _) if content.is_shorter(min_words) => short_texts += 1,
             (RecordContent::Text(text), Some(recipe)) if !recipe.has_fingerprint(text) => {
                 unhashable_texts += 1;
             }

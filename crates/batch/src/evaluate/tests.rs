@@ -211,7 +211,7 @@ fn labels_of_true_pairs_alone_measure_no_precision() {
     assert_eq!(Suggestion::of(&found, None, 1e8), None);
     assert_eq!(of("precision=0.01"), None);
     assert_eq!(of("recall=0.01,precision=0.01"), None);
-    assert_eq!(of("recall=0.01").unwrap().layout.table_count(), 1);
+    assert!(of("recall=0.01").is_some());
 
     // Only one that no recipe finds is known, so the largest distance is best.
     scene.job.labels = Some(Labels::parse(&(pairs + "1\t300\t0\n")).unwrap());
