@@ -45,7 +45,7 @@ pub struct CorpusArgs {
     /// The corpus to use
     #[arg(
         long,
-        value_name = "NAME",
+        value_name = "CORPUS",
         env = "SIMSHARD_CORPUS",
         default_value = "default",
         add = completion::corpora()

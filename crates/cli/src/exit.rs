@@ -3,6 +3,7 @@
 use std::io;
 use std::process::{self, ExitCode};
 
+use clap::Command;
 use clap::error::{ContextKind, ContextValue};
 use simshard_batch::evaluate::EvaluateError;
 use simshard_batch::{JobError, OutputError};
@@ -207,6 +208,17 @@ pub(crate) fn end_with(error: clap::Error) -> ! {
         }
     };
     process::exit(code)
+}
+
+/// The same command and verbs, whose errors show the usage that their help shows. That of clap repeats the options that
+/// are given, also those that the environment gives.
+#[must_use]
+pub(crate) fn with_usage_of_help(mut command: Command) -> Command {
+    let usage = command.render_usage().to_string();
+    let usage = usage.trim_start_matches("Usage: ").to_owned();
+    command
+        .override_usage(usage)
+        .mut_subcommands(with_usage_of_help)
 }
 
 /// An error about the arguments, with what it quotes of them escaped.

@@ -14,14 +14,14 @@ mod recipe;
 mod say;
 mod sources;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 
 use simshard_runtime::logging::{self, Level, LogFormat};
 use simshard_simhash::limit_level;
 
 use commands::{
     bench, cluster, completions, corpus, dedup, demo, distance, evaluate, find, find_clusters,
-    find_pairs, hash, insert, recipes, remove, serve, size, storage,
+    find_pairs, hash, insert, recipes, remove, serve, size, storage, text,
 };
 use connection::block_on;
 use exit::UsageError;
@@ -92,6 +92,8 @@ pub enum Command {
     Evaluate(evaluate::EvaluateArgs),
     /// Print the fingerprints of documents
     Hash(hash::HashArgs),
+    /// Print the texts of documents, as recipes see them
+    Text(text::TextArgs),
     /// Print the number of bits in which two fingerprints differ
     Distance(distance::DistanceArgs),
     /// List the recipes that make fingerprints, or explain one
@@ -112,7 +114,12 @@ impl Cli {
     /// Reads the arguments of this process, and ends it where they are wrong or ask for help.
     #[must_use]
     pub fn from_arguments() -> Self {
-        Self::try_parse().unwrap_or_else(|error| exit::end_with(error))
+        Self::try_parse().unwrap_or_else(|error| {
+            let mut command = Self::command();
+            command.build();
+            let again = exit::with_usage_of_help(command).try_get_matches();
+            exit::end_with(again.err().unwrap_or(error))
+        })
     }
 
     /// Does it.
@@ -143,6 +150,7 @@ impl Cli {
             Command::Dedup(args) => dedup::run(&args),
             Command::Evaluate(args) => evaluate::run(&args),
             Command::Hash(args) => hash::run(&args),
+            Command::Text(args) => text::run(&args),
             Command::Distance(args) => distance::run(args),
             Command::Recipes(args) => recipes::run(args),
             Command::Size(args) => size::run(&args),

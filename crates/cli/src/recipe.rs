@@ -2,7 +2,8 @@
 
 use std::ffi::OsStr;
 
-use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
+use clap::builder::{PossibleValue, PossibleValuesParser, StringValueParser, TypedValueParser};
+use clap::error::{ContextKind, ContextValue};
 use clap::{Arg, Command, Error};
 use simshard_simhash::{Recipe, TextRecipe, Window};
 
@@ -33,13 +34,19 @@ impl TypedValueParser for RecipeNames {
         value: &OsStr,
     ) -> Result<Recipe, Error> {
         let names = StringValueParser::new().try_map(|name| name.parse::<Recipe>());
-        names.parse_ref(command, argument, value)
+        names
+            .parse_ref(command, argument, value)
+            .map_err(|mut error| {
+                if let Some(nearest) = self.nearest(command, value) {
+                    error.insert(ContextKind::SuggestedValue, nearest);
+                }
+                error
+            })
     }
 
     fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
         let of_three_words = Window::new(3).map(|three| Recipe::Text(TextRecipe::WordsV2(three)));
-        let listed = Recipe::LISTED.into_iter().chain(of_three_words);
-        let offered = listed.filter(|recipe| !self.only_texts || recipe.for_texts().is_ok());
+        let offered = self.listed().chain(of_three_words);
         let value = |recipe: Recipe| {
             let help = match windows(recipe) {
                 "" => recipe.summary().to_owned(),
@@ -48,6 +55,21 @@ impl TypedValueParser for RecipeNames {
             PossibleValue::new(recipe.to_string()).help(help)
         };
         Some(Box::new(offered.map(value)))
+    }
+}
+
+impl RecipeNames {
+    fn listed(self) -> impl Iterator<Item = Recipe> {
+        let listed = Recipe::LISTED.into_iter();
+        listed.filter(move |recipe| !self.only_texts || recipe.for_texts().is_ok())
+    }
+
+    /// The listed name that is most like a misspelt one, as clap suggests it, if one is like it.
+    fn nearest(self, command: &Command, misspelt: &OsStr) -> Option<ContextValue> {
+        let names = self.listed().map(|recipe| recipe.to_string());
+        let listed = PossibleValuesParser::new(names);
+        let refused = listed.parse_ref(command, None, misspelt).err()?;
+        refused.get(ContextKind::SuggestedValue).cloned()
     }
 }
 

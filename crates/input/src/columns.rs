@@ -5,7 +5,7 @@ mod trail;
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-use simshard_simhash::{Degenerate, Fingerprint, TextRecipe, Window, word_runs};
+use simshard_simhash::{Degenerate, Fingerprint, TextRecipe};
 
 use crate::batches::Batch;
 use crate::degenerate::DegenerateTexts;
@@ -197,7 +197,7 @@ fn part_of(
     part.columns.fingerprints.reserve(batch.most_documents());
     let mut ids = IdColumn::default();
     let outcome = batch.parse_placed(|place, record| {
-        if is_shorter(&record.content, min_words) {
+        if record.content.is_shorter(min_words) {
             part.columns.skipped.short_texts += 1;
             if let Some(trail) = &mut part.trail {
                 trail.leave_out(place, LeftOut::ShortText);
@@ -220,15 +220,6 @@ fn part_of(
     part.columns.skipped += &outcome.skipped;
     part.error = outcome.error;
     part
-}
-
-/// Whether it is a text with fewer words than this.
-pub(crate) fn is_shorter(content: &RecordContent<'_>, min_words: usize) -> bool {
-    let RecordContent::Text(text) = content else {
-        return false;
-    };
-    let words = || Window::new(1).map_or(0, |one| word_runs(text, one).len());
-    min_words > 0 && words() < min_words
 }
 
 impl Judged {

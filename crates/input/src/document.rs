@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use simshard_simhash::Fingerprint;
+use simshard_simhash::{Fingerprint, Window, word_runs};
 
 /// The longest id of a document, in bytes: corpora take no longer ones.
 pub const MAX_ID_BYTES: usize = 1024;
@@ -74,6 +74,17 @@ pub enum RecordContent<'a> {
     Text(Cow<'a, str>),
     /// A fingerprint, computed earlier or from features.
     Fingerprint(Fingerprint),
+}
+
+impl RecordContent<'_> {
+    /// Whether it is a text with fewer words than this.
+    pub(crate) fn is_shorter(&self, min_words: usize) -> bool {
+        let Self::Text(text) = self else {
+            return false;
+        };
+        let words = || Window::new(1).map_or(0, |one| word_runs(text, one).len());
+        min_words > 0 && words() < min_words
+    }
 }
 
 impl fmt::Display for RecordId<'_> {

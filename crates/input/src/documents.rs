@@ -18,6 +18,8 @@ pub struct Documents {
     batches: Batches,
     ready: VecDeque<Document>,
     skipped: Skipped,
+    /// How many words a text has at least that is not left out.
+    min_words: usize,
     /// The recipe that texts must have a fingerprint by, if any.
     recipe: Option<TextRecipe>,
     error: Option<InputError>,
@@ -26,11 +28,12 @@ pub struct Documents {
 }
 
 impl Documents {
-    pub(crate) fn new(batches: Batches, skipped: Skipped) -> Self {
+    pub(crate) fn new(batches: Batches, skipped: Skipped, min_words: usize) -> Self {
         Self {
             batches,
             ready: VecDeque::new(),
             skipped,
+            min_words,
             recipe: None,
             error: None,
             has_documents: false,
@@ -53,15 +56,17 @@ impl Documents {
 
     /// Parses a batch.
     fn take(&mut self, batch: Batch) {
-        let (ready, recipe) = (&mut self.ready, self.recipe);
-        let mut unhashable_texts = 0;
+        let (ready, recipe, min_words) = (&mut self.ready, self.recipe, self.min_words);
+        let [mut unhashable_texts, mut short_texts] = [0; 2];
         let outcome = batch.parse(|record| match (&record.content, recipe) {
+            (content, _) if content.is_shorter(min_words) => short_texts += 1,
             (RecordContent::Text(text), Some(recipe)) if !recipe.has_fingerprint(text) => {
                 unhashable_texts += 1;
             }
             _ => ready.push_back(record.into()),
         });
         self.skipped.unhashable_texts += unhashable_texts;
+        self.skipped.short_texts += short_texts;
         self.has_documents |= !self.ready.is_empty();
         self.skipped += &outcome.skipped;
         self.error = outcome.error;

@@ -301,8 +301,8 @@ fn read(
         (plain_text(content)?, Html::Raw, false)
     };
     let extraction = Extraction {
-        html,
         is_xhtml: suggested::is_xhtml(path),
+        ..html.into()
     };
     if text.len() > MAX_RECORD_BYTES {
         return Err(Refusal::TooLarge);

@@ -29,6 +29,7 @@ mod sniff;
 mod tests;
 
 use std::borrow::Cow;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::ValueEnum;
 
@@ -56,13 +57,19 @@ pub struct Extraction {
     pub html: Html,
     /// Whether it is XHTML by its type or its name. A page with an XML declaration is XHTML without that.
     pub is_xhtml: bool,
+    /// Whether no option says what is taken. A text that looks like a page, and stays as it is, is then worth a hint.
+    pub is_unsaid: bool,
 }
+
+/// Whether the hint was given.
+static HINTED: AtomicBool = AtomicBool::new(false);
 
 impl From<Html> for Extraction {
     fn from(html: Html) -> Self {
         Self {
             html,
             is_xhtml: false,
+            is_unsaid: false,
         }
     }
 }
@@ -92,6 +99,9 @@ impl Extraction {
     /// The record with the text of the page in it, if it holds one.
     pub(crate) fn of_record(self, record: Record<'_>) -> Record<'_> {
         if self.html == Html::Raw {
+            if self.is_unsaid {
+                hint(&record.content);
+            }
             return record;
         }
         let content = match record.content {
@@ -102,5 +112,17 @@ impl Extraction {
             RecordContent::Fingerprint(_) => record.content,
         };
         Record { content, ..record }
+    }
+}
+
+/// Says once that texts look like pages, if this one does.
+fn hint(content: &RecordContent<'_>) {
+    if let RecordContent::Text(text) = content
+        && begins_a_page(text.as_bytes())
+        && !HINTED.swap(true, Ordering::Relaxed)
+    {
+        tracing::warn!(
+            "the texts look like HTML: --html main takes their main text, and --html raw keeps them as they are"
+        );
     }
 }

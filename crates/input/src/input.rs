@@ -142,7 +142,7 @@ impl Input {
     /// The documents, in the order of the input.
     #[must_use]
     pub fn documents(self) -> Documents {
-        Documents::new(self.batches, self.left_out)
+        Documents::new(self.batches, self.left_out, self.min_words)
     }
 
     /// Does `work` with each batch on all cores and hands the results to `take`, several at once,

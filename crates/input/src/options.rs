@@ -9,7 +9,7 @@ use crate::error::InputError;
 use crate::fields::{ContentColumn, JsonContent, JsonFields, TableColumns};
 use crate::folders::{self, Chosen};
 use crate::format::Format;
-use crate::html::Html;
+use crate::html::{Extraction, Html};
 use crate::kinds::Kinds;
 use crate::needs::Needs;
 use crate::notation::Notation;
@@ -42,7 +42,7 @@ pub struct InputOptions {
     pub skip_formats: bool,
     /// Whether lines, rows and records that cannot be read are counted, instead of stopping.
     pub skip_bad_lines: bool,
-    /// Texts with fewer words than this are left out and counted, where texts become columns.
+    /// Texts with fewer words than this are left out and counted, but not by [`Rewrite`](crate::Rewrite).
     pub min_words: usize,
 }
 
@@ -113,8 +113,11 @@ impl InputOptions {
     }
 
     /// How to treat texts that may be HTML. They are kept as they are, unless the user says that they are HTML.
-    pub(crate) fn of_texts(&self) -> Html {
-        self.html.unwrap_or(Html::Raw)
+    pub(crate) fn of_texts(&self) -> Extraction {
+        Extraction {
+            is_unsaid: self.html.is_none(),
+            ..self.html.unwrap_or(Html::Raw).into()
+        }
     }
 
     /// Refuses a field that the format does not have: ignoring it would fingerprint, say, the JSON

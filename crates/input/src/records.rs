@@ -23,7 +23,7 @@ use crate::fields::{RankField, TableColumns};
 use crate::first_bad::FirstBad;
 use crate::format::Format;
 use crate::head;
-use crate::html::{Extraction, Html};
+use crate::html::Extraction;
 use crate::ids::Ids;
 use crate::kinds::Kinds;
 #[cfg(feature = "parquet")]
@@ -46,7 +46,7 @@ pub(crate) use units::UnitDocuments;
 pub(crate) struct RecordReader {
     format: RecordFormat,
     /// What is taken of pages: of texts, for Parquet, which does not say which are pages.
-    html: Html,
+    extraction: Extraction,
     ids: Ids,
     skip_bad: bool,
     /// Whether ids that are numbers of rows name their source.
@@ -77,7 +77,7 @@ impl RecordReader {
         format: Format,
         several_sources: bool,
     ) -> Result<Option<Self>, InputError> {
-        let (format, html) = match format {
+        let (format, extraction) = match format {
             #[cfg(feature = "parquet")]
             Format::Parquet => {
                 let columns = options.table_columns();
@@ -93,14 +93,14 @@ impl RecordReader {
                 let columns = options.table_columns();
                 (RecordFormat::Arrow(columns), options.of_texts())
             }
-            Format::Warc => (RecordFormat::Warc(None), options.of_pages()),
+            Format::Warc => (RecordFormat::Warc(None), options.of_pages().into()),
             Format::Hashes | Format::Lines | Format::Jsonl | Format::Tsv | Format::Files => {
                 return Ok(None);
             }
         };
         Ok(Some(Self {
             format,
-            html,
+            extraction,
             ids,
             skip_bad: options.skip_bad_lines,
             ids_name_the_source: several_sources,
@@ -162,23 +162,23 @@ impl RecordReader {
     }
 
     fn open(&self, source: Source) -> Result<Documents, InputError> {
-        let (html, skip_bad) = (self.html, self.skip_bad);
+        let (extraction, skip_bad) = (self.extraction, self.skip_bad);
         let name = source.name.clone();
         let number = self.number(&source);
         match &self.format {
             #[cfg(feature = "parquet")]
             RecordFormat::Parquet(columns) => {
                 let documents = self.rows(source, columns, number)?;
-                Ok(Box::new(
-                    documents.map(move |document| found_row(document, html, skip_bad)),
-                ))
+                Ok(Box::new(documents.map(move |document| {
+                    found_row(document, extraction, skip_bad)
+                })))
             }
             RecordFormat::Csv(columns) => {
                 let reader = open_checked(source)?;
                 let documents = CsvDocuments::new(name, reader, columns.clone(), self.ids, number);
-                Ok(Box::new(
-                    documents.map(move |document| found_csv(document, html, skip_bad)),
-                ))
+                Ok(Box::new(documents.map(move |document| {
+                    found_csv(document, extraction, skip_bad)
+                })))
             }
             RecordFormat::Arrow(columns) => {
                 let reader = open_checked(source)?;
@@ -186,7 +186,7 @@ impl RecordReader {
                     .map(|documents| documents.numbered(number))
                     .map_err(InputError::Arrow)?;
                 Ok(Box::new(documents.map(move |document| match document {
-                    Ok(document) => NextItem::Document(document, html.into()),
+                    Ok(document) => NextItem::Document(document, extraction),
                     Err(error) if skip_bad && error.is_bad_row() => bad_row(&error),
                     Err(error) => NextItem::Failed(InputError::Arrow(error)),
                 })))
@@ -226,18 +226,26 @@ fn bad_row(error: &impl Display) -> NextItem {
     })
 }
 
-fn found_csv(document: Result<Document, CsvFault>, html: Html, skip_bad: bool) -> NextItem {
+fn found_csv(
+    document: Result<Document, CsvFault>,
+    extraction: Extraction,
+    skip_bad: bool,
+) -> NextItem {
     match document {
-        Ok(document) => NextItem::Document(document, html.into()),
+        Ok(document) => NextItem::Document(document, extraction),
         Err(CsvFault::Row(error)) if skip_bad => bad_row(&error),
         Err(CsvFault::Row(error) | CsvFault::File(error)) => NextItem::Failed(error),
     }
 }
 
 #[cfg(feature = "parquet")]
-fn found_row(document: Result<Document, ParquetError>, html: Html, skip_bad: bool) -> NextItem {
+fn found_row(
+    document: Result<Document, ParquetError>,
+    extraction: Extraction,
+    skip_bad: bool,
+) -> NextItem {
     match document {
-        Ok(document) => NextItem::Document(document, html.into()),
+        Ok(document) => NextItem::Document(document, extraction),
         Err(error) if skip_bad && error.is_bad_row() => bad_row(&error),
         Err(error) => NextItem::Failed(InputError::Parquet(error)),
     }

@@ -1,6 +1,5 @@
 //! The texts of an input, worked on by all cores: for what looks at texts, not at fingerprints.
 
-use crate::columns::is_shorter;
 use crate::document::{RecordContent, RecordId};
 use crate::error::InputError;
 use crate::input::Input;
@@ -24,7 +23,7 @@ pub fn for_each_text<T: Send, E: From<InputError>>(
             let mut done = Vec::new();
             let mut short_texts = 0;
             let mut outcome = batch.parse(|record| {
-                if is_shorter(&record.content, min_words) {
+                if record.content.is_shorter(min_words) {
                     short_texts += 1;
                     return;
                 }

@@ -218,7 +218,10 @@ impl WarcDocuments {
         let content = Content::Text(text);
         Ok(ReadRecord::Document(
             Document { id, content },
-            Extraction { html, is_xhtml },
+            Extraction {
+                is_xhtml,
+                ..html.into()
+            },
         ))
     }
 

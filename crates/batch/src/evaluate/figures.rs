@@ -91,7 +91,7 @@ pub(super) fn of(
             Figures {
                 recipe,
                 rows: (0..DISTANCES)
-                    .map(|distance| row(distance, tally, tallies.true_pairs))
+                    .map(|distance| row(distance, tally, tallies))
                     .collect(),
                 alike: tally.alike.to_vec(),
                 junk: examples(&tally.junk, Some),
@@ -101,12 +101,13 @@ pub(super) fn of(
     figures.collect()
 }
 
-fn row(distance: usize, tally: &Tally, true_pairs: [u64; LENGTHS]) -> Row {
+fn row(distance: usize, tally: &Tally, tallies: &Tallies) -> Row {
     let up_to = |counts: &[u64; DISTANCES]| counts[..=distance].iter().sum::<u64>();
     let by_length = std::array::from_fn(|length| Quality {
         found: up_to(&tally.found[length]),
         found_true: up_to(&tally.found_true[length]),
-        true_pairs: true_pairs[length],
+        true_pairs: tallies.true_pairs[length],
+        only_true: tallies.only_true,
     });
     let all = by_length
         .iter()
@@ -114,6 +115,7 @@ fn row(distance: usize, tally: &Tally, true_pairs: [u64; LENGTHS]) -> Row {
             found: sum.found + one.found,
             found_true: sum.found_true + one.found_true,
             true_pairs: sum.true_pairs + one.true_pairs,
+            only_true: tallies.only_true,
         });
     let alike: u64 = tally.alike[..=distance].iter().flatten().sum();
     Row {
@@ -126,6 +128,13 @@ fn row(distance: usize, tally: &Tally, true_pairs: [u64; LENGTHS]) -> Row {
 }
 
 impl Evaluation {
+    /// Whether precision is measured. Labels that are all 1 do not tell which pairs are not true.
+    #[must_use]
+    pub fn measures_precision(&self) -> bool {
+        let mut rows = self.recipes.iter().flat_map(|figures| &figures.rows);
+        rows.all(|row| !row.all.only_true)
+    }
+
     /// All figures, for programs.
     #[must_use]
     pub fn json(&self) -> Value {

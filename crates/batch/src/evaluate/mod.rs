@@ -30,7 +30,7 @@ pub use figures::{Example, Figures, Row};
 use sample::Sample;
 pub use share::{Quality, Share};
 use similarity::Sets;
-pub use suggestion::{BadWant, Suggestion, Want};
+pub use suggestion::{BadWant, MOST_TABLES, Suggestion, Want};
 use tally::EXAMPLES;
 pub use tally::MOST_DISTANCE;
 pub use text::Length;
@@ -79,8 +79,8 @@ pub enum EvaluateError {
     },
     /// Too few pairs to judge by.
     #[error(
-        "the texts have {}, and at least {LEAST_TRUE_PAIRS} are needed: evaluate more texts, or label \
-         more pairs",
+        "the texts have {}, and at least {LEAST_TRUE_PAIRS} are needed to measure recall: evaluate more texts, or \
+         label more pairs",
         counted(.0.true_pairs, "true pair")
     )]
     FewTruePairs(Box<Evaluation>),

@@ -52,13 +52,15 @@ pub struct Quality {
     pub found_true: u64,
     /// All true pairs.
     pub true_pairs: u64,
+    /// Whether no other pairs are known, so that precision and F1 are not measured.
+    pub only_true: bool,
 }
 
 impl Quality {
     /// The share of found pairs that are true.
     #[must_use]
     pub fn precision(self) -> Option<Share> {
-        Share::new(self.found_true, self.found)
+        Share::new(self.found_true, self.found).filter(|_| !self.only_true)
     }
 
     /// The share of true pairs that were found.
@@ -72,7 +74,7 @@ impl Quality {
     #[must_use]
     pub fn f1(self) -> Option<Share> {
         let either = self.found + self.true_pairs - self.found_true;
-        let both = Share::new(self.found_true, either)?;
+        let both = Share::new(self.found_true, either).filter(|_| !self.only_true)?;
         Some(both.map(|share| 2.0 * share / (1.0 + share)))
     }
 }
@@ -108,6 +110,7 @@ mod tests {
             found: 50,
             found_true: 40,
             true_pairs: 100,
+            only_true: false,
         };
         let [precision, recall] = [quality.precision(), quality.recall()].map(|one| one.unwrap());
         let mean = 2.0 / (1.0 / precision.value + 1.0 / recall.value);

@@ -11,6 +11,9 @@ use super::share::Quality;
 /// A table takes less than these bytes a fingerprint.
 const BYTES_A_TABLE: usize = 7;
 
+/// The most tables that are suggested: they take about 900 bytes a document.
+pub const MOST_TABLES: usize = 128;
+
 /// The least shares that will do.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Want {
@@ -86,9 +89,14 @@ pub struct Suggestion {
 impl Suggestion {
     /// The choice of the fewest tables, for this number of documents, that meets what is wanted. If no
     /// recall is wanted, it is that of the greatest recall, since distance 0 is the cheapest and finds
-    /// least. Of equal ones, and without a want, it is that of the greatest F1.
+    /// least. Of equal ones, and without a want, it is that of the greatest F1. None has more than
+    /// [`MOST_TABLES`]. Where precision is not measured, there is a choice only if recall alone is wanted.
     #[must_use]
     pub fn of(evaluation: &Evaluation, want: Option<Want>, documents: f64) -> Option<Self> {
+        let wants_recall = want.is_some_and(|want| want.recall > 0.0);
+        if !evaluation.measures_precision() && !wants_recall {
+            return None;
+        }
         let rows = evaluation.recipes.iter().flat_map(|figures| {
             let rows = figures.rows.iter();
             rows.map(move |row| (figures.recipe, row.distance, row.all))
@@ -96,6 +104,9 @@ impl Suggestion {
         let choices = rows.filter(|(.., quality)| want.is_none_or(|want| want.is_met_by(*quality)));
         let choices = choices.filter_map(|(recipe, distance, quality)| {
             let layout = Layout::for_documents(documents, distance).ok()?;
+            if layout.table_count() > MOST_TABLES {
+                return None;
+            }
             let f1 = quality.f1().map_or(0.0, |share| share.value);
             let cost = want.map_or(0.0, |want| want.cost(layout, quality));
             Some(((cost, -f1, distance), recipe, layout, quality))
@@ -123,7 +134,7 @@ impl Suggestion {
         } = self;
         let (blocks, distance) = (layout.blocks(), layout.distance());
         format!(
-            "simshard corpus create NAME --recipe {recipe} --distance {distance} --blocks {blocks} \
+            "simshard corpus create CORPUS --recipe {recipe} --distance {distance} --blocks {blocks} \
              --documents {documents:e}"
         )
     }

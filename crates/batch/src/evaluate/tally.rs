@@ -44,6 +44,8 @@ pub(super) struct Tallies {
     pub(super) by_recipe: Vec<Tally>,
     /// True pairs by the length of the shorter text.
     pub(super) true_pairs: [u64; LENGTHS],
+    /// Whether only true pairs were counted, as no other ones are known.
+    pub(super) only_true: bool,
 }
 
 /// The first few of many examples in their order.
@@ -70,6 +72,7 @@ impl Tallies {
         Self {
             by_recipe: vec![Tally::default(); recipes],
             true_pairs: [0; LENGTHS],
+            only_true: false,
         }
     }
 
@@ -237,6 +240,7 @@ fn near(
 pub(super) fn labelled(texts: &[Text], sets: &Sets, labels: &[(usize, usize, bool)]) -> Tallies {
     let recipes = texts.first().map_or(0, |text| text.fingerprints.len());
     let mut tallies = Tallies::new(recipes);
+    tallies.only_true = labels.iter().all(|&(.., is_true)| is_true);
     for &(a, b, is_true) in labels {
         tallies.add_known(texts, (a, b), sets.similarity(a, b), is_true);
         for recipe in 0..recipes {

@@ -127,6 +127,7 @@ fn figures_equal_those_of_comparing_all_texts() {
             found: sum(|one| one.found),
             found_true: sum(|one| one.found_true),
             true_pairs: sum(|one| one.true_pairs),
+            only_true: false,
         };
         assert_eq!(figures.rows[3].all, all);
         assert!(short.found_true > 0 && middling.found_true > 0 && expected[3].2 > 0);
@@ -191,6 +192,33 @@ fn labels_alone_say_which_pairs_count() {
         found.true_pairs as usize,
         pairs.iter().filter(|&&(a, b)| is_true(a, b)).count()
     );
+}
+
+#[test]
+fn labels_of_true_pairs_alone_measure_no_precision() {
+    let mut scene = Scene::of(&made_up(300));
+    let pairs: String = (1..300)
+        .map(|place| format!("{place}\t{}\t1\n", place + 1))
+        .collect();
+    scene.job.labels = Some(Labels::parse(&pairs).unwrap());
+    let found = scene.evaluate();
+    assert!(!found.measures_precision());
+    for row in found.recipes.iter().flat_map(|one| &one.rows) {
+        assert_eq!((row.all.precision(), row.all.f1()), (None, None));
+        assert!(row.all.recall().is_some());
+    }
+    let of = |want: &str| Suggestion::of(&found, Some(want.parse().unwrap()), 1e8);
+    assert_eq!(Suggestion::of(&found, None, 1e8), None);
+    assert_eq!(of("precision=0.01"), None);
+    assert_eq!(of("recall=0.01,precision=0.01"), None);
+    assert!(of("recall=0.01").is_some());
+
+    // Only one that no recipe finds is known, so the largest distance is best.
+    scene.job.labels = Some(Labels::parse(&(pairs + "1\t300\t0\n")).unwrap());
+    let found = scene.evaluate();
+    assert!(found.measures_precision());
+    let best = Suggestion::of(&found, None, 1e8).unwrap();
+    assert!(best.layout.table_count() <= MOST_TABLES, "{best:?}");
 }
 
 #[test]
@@ -346,7 +374,7 @@ fn the_suggestion_is_the_cheapest_that_will_do() {
     assert!(all.layout.distance() > 0 && all.bytes_a_document > cheap.bytes_a_document);
     let command = all.command();
     assert!(
-        command.starts_with("simshard corpus create NAME --recipe ")
+        command.starts_with("simshard corpus create CORPUS --recipe ")
             && command.ends_with(" --documents 1e6"),
         "{command}"
     );

@@ -42,7 +42,7 @@ fn drawn(found: &Evaluation, suggestion: Option<Suggestion>, run: &Report) -> St
         command: "evaluate",
         version: env!("CARGO_PKG_VERSION"),
         title: "Recipes compared",
-        verdict: verdict(suggestion),
+        verdict: verdict(found, suggestion),
         tiles: tiles(found),
     };
     let shown = Shown {
@@ -78,11 +78,14 @@ impl Shown<'_> {
     }
 }
 
-fn verdict(suggestion: Option<Suggestion>) -> Markup {
+fn verdict(found: &Evaluation, suggestion: Option<Suggestion>) -> Markup {
     html! {
+        @if !found.measures_precision() {
+            p { "No pair is labelled 0, so precision is not measured." }
+        }
         p.verdict {
             @match suggestion {
-                None => "No recipe and distance meets what is wanted.",
+                None => "Nothing is suggested: no recipe and distance is known to meet what is wanted.",
                 Some(one) => {
                     "Suggested: " (one.recipe) " at distance " (one.layout.distance()) " with "
                     (counted(one.layout.blocks(), "block")) ". That takes "
@@ -320,6 +323,7 @@ mod tests {
             found: 200,
             found_true: 150,
             true_pairs: 150,
+            only_true: false,
         };
         let row = |distance| Row {
             distance,

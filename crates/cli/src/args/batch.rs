@@ -51,7 +51,7 @@ impl BatchArgs {
             command,
             input,
             recipe,
-            sample: self.reading.sample,
+            sample: self.reading.selection.sample,
             distance: self.search.distance,
             blocks: self.search.blocks.fixed(),
             threads: self.search.thread_count(),

@@ -26,7 +26,7 @@ pub struct EtcdAccessArgs {
     #[arg(long, value_name = "FILE", env = "SIMSHARD_METADATA_KEY", value_hint = ValueHint::FilePath)]
     pub metadata_key: Option<PathBuf>,
     /// The user of etcd; its password is in a file, or in SIMSHARD_METADATA_PASSWORD
-    #[arg(long, value_name = "NAME", env = "SIMSHARD_METADATA_USER")]
+    #[arg(long, value_name = "USER", env = "SIMSHARD_METADATA_USER")]
     pub metadata_user: Option<String>,
     /// The file that holds the password
     #[arg(long, value_name = "FILE", env = "SIMSHARD_METADATA_PASSWORD_FILE", value_hint = ValueHint::FilePath)]

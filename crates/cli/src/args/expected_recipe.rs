@@ -14,7 +14,7 @@ pub struct ExpectedRecipeArgs {
     ///
     /// Fingerprints of two recipes never match, so mixing them finds nothing. Worth giving where the
     /// input carries fingerprints, as only you know how they were made.
-    #[arg(long, value_name = "NAME", value_parser = recipe_names(), hide_possible_values = true)]
+    #[arg(long, value_name = "RECIPE", value_parser = recipe_names(), hide_possible_values = true)]
     pub recipe: Option<Recipe>,
 }
 

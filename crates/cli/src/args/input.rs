@@ -50,7 +50,7 @@ pub struct InputArgs {
 
     /// jsonl, csv, parquet, arrow: the field or column that holds a document's id, a string or a number
     /// [default: id]
-    #[arg(short = 'x', long, visible_alias = "id_column", value_name = "NAME")]
+    #[arg(short = 'x', long, visible_alias = "id_column", value_name = "FIELD")]
     pub id_field: Option<String>,
 
     /// jsonl, csv, parquet, arrow: where ids come from, if no field or column holds them
@@ -67,13 +67,13 @@ pub struct InputArgs {
     ///
     /// Texts of several fields are joined by a line break, without those that are empty or null; one of them
     /// must be there. A path such as `doc.text` names a field inside objects, or a column inside structs.
-    #[arg(short, long, visible_alias = "text_column", value_name = "NAME")]
+    #[arg(short, long, visible_alias = "text_column", value_name = "FIELD")]
     pub text_field: Vec<String>,
 
     /// jsonl, csv, parquet, arrow: the field or column that holds a document's fingerprint, instead of a text
     ///
     /// The fingerprint is a number or a string of decimal digits, 0 to 18446744073709551615.
-    #[arg(long, value_name = "NAME", conflicts_with = "text_field")]
+    #[arg(long, value_name = "FIELD", conflicts_with = "text_field")]
     pub fingerprint_field: Option<String>,
 
     /// Fingerprints are numbers in two's complement, -9223372036854775808 to 9223372036854775807, as in
@@ -87,7 +87,7 @@ pub struct InputArgs {
     /// Features are an object of weights by hash, {"17":2,"18":1}, or an array of hashes and
     /// [hash, weight] pairs, [[17,2],18]; hashes and weights are integers from 0 to
     /// 18446744073709551615, hashes may be strings.
-    #[arg(long, value_name = "NAME", conflicts_with_all = ["text_field", "fingerprint_field"])]
+    #[arg(long, value_name = "FIELD", conflicts_with_all = ["text_field", "fingerprint_field"])]
     pub features_field: Option<String>,
 
     /// files, jsonl, csv, parquet, arrow, warc: what is the text of a page of HTML [default: main, where a document is

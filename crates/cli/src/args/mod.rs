@@ -21,7 +21,7 @@ pub use expected_recipe::ExpectedRecipeArgs;
 pub use input::InputArgs;
 pub use json::JsonArgs;
 pub(crate) use plan::Plan;
-pub use read::ReadArgs;
+pub use read::{ReadArgs, SelectionArgs};
 pub use recipe::RecipeArgs;
 pub use search::SearchArgs;
 pub use write::WriteArgs;

@@ -27,7 +27,7 @@ impl Plan {
     ) -> anyhow::Result<Self> {
         let recipe = reading.effective_recipe()?;
         let format = writing.effective_format(usual)?;
-        let input = reading.options().expanded()?;
+        let input = reading.selection.options().expanded()?;
         let output = writing.open(format, &input.paths)?;
         Ok(Self {
             input,

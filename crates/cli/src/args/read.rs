@@ -1,4 +1,4 @@
-//! The arguments that say what a batch command reads, and how texts become fingerprints.
+//! The arguments that say what a command reads of its input, and how texts become fingerprints.
 
 use std::path::PathBuf;
 
@@ -9,10 +9,10 @@ use simshard_simhash::Recipe;
 use super::{InputArgs, RecipeArgs};
 use crate::exit::UsageError;
 
-/// What to read, and how texts become fingerprints.
+/// What to read.
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Input")]
-pub struct ReadArgs {
+pub struct SelectionArgs {
     /// The documents.
     #[command(flatten)]
     pub documents: InputArgs,
@@ -25,12 +25,20 @@ pub struct ReadArgs {
     /// Leave out texts of fewer words, and say how many
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub min_words: usize,
+}
+
+/// What to read, and how texts become fingerprints.
+#[derive(Args, Debug)]
+pub struct ReadArgs {
+    /// What to read.
+    #[command(flatten)]
+    pub selection: SelectionArgs,
     /// How texts become fingerprints.
     #[command(flatten)]
     pub recipe: RecipeArgs,
 }
 
-impl ReadArgs {
+impl SelectionArgs {
     /// What to read: the paths that stand alone and those after `--input`.
     #[must_use]
     pub fn options(&self) -> InputOptions {
@@ -39,7 +47,9 @@ impl ReadArgs {
         all.min_words = self.min_words;
         all
     }
+}
 
+impl ReadArgs {
     /// The recipe that is asked for, by its name or by a window.
     ///
     /// # Errors

@@ -14,7 +14,7 @@ const USUAL_WINDOW: u32 = 5;
 #[command(next_help_heading = "Input")]
 pub struct RecipeArgs {
     /// How texts become fingerprints
-    #[arg(long, value_name = "NAME", default_value_t, value_parser = recipe_names())]
+    #[arg(long, value_name = "RECIPE", default_value_t, value_parser = recipe_names())]
     pub recipe: Recipe,
     /// Fingerprint windows of N bytes: short for `--recipe jenkins-window-N`; 0 means 5
     #[arg(short, long, value_name = "N", conflicts_with = "recipe")]

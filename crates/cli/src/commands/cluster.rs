@@ -185,7 +185,7 @@ pub struct InitArgs {
     #[arg(long, value_name = "FILE", conflicts_with = "nodes", value_hint = ValueHint::FilePath)]
     pub cluster: Option<PathBuf>,
     /// A node whose data directory is lost: what it held is not found any more; may be given several times
-    #[arg(long, value_name = "NAME", value_parser = node_name, add = completion::nodes())]
+    #[arg(long, value_name = "NODE", value_parser = node_name, add = completion::nodes())]
     pub lost: Vec<NodeId>,
     /// Where the metadata is.
     #[command(flatten)]

@@ -68,6 +68,7 @@ million documents it takes 5 blocks (10 tables) at distance 3, 7 (21) at 5 and
 be that near by chance.")]
 pub struct CreateArgs {
     /// Its name: 1 to 128 characters of a-z, 0-9, '.', '_' and '-'
+    #[arg(value_name = "CORPUS")]
     pub name: String,
     /// Blocks that a fingerprint is cut into: `auto`, or 1 to 64
     #[arg(long, value_name = "M", default_value = "auto")]
@@ -79,7 +80,7 @@ pub struct CreateArgs {
     #[arg(long, value_name = "N", default_value = "1e7", value_parser = document_count)]
     pub documents: f64,
     /// How texts become fingerprints
-    #[arg(long, value_name = "NAME", default_value_t, value_parser = recipe_names())]
+    #[arg(long, value_name = "RECIPE", default_value_t, value_parser = recipe_names())]
     pub recipe: Recipe,
     /// The router.
     #[command(flatten)]
@@ -90,7 +91,7 @@ pub struct CreateArgs {
 #[derive(Args, Debug)]
 pub struct NameArgs {
     /// Its name
-    #[arg(add = completion::corpora())]
+    #[arg(value_name = "CORPUS", add = completion::corpora())]
     pub name: String,
     /// The router.
     #[command(flatten)]

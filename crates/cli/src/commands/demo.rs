@@ -45,7 +45,7 @@ pub struct DemoArgs {
     #[arg(long, value_name = "MIB", default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..))]
     pub max_mib: u32,
     /// How texts become fingerprints
-    #[arg(long, value_name = "NAME", default_value_t, value_parser = text_recipe_names())]
+    #[arg(long, value_name = "RECIPE", default_value_t, value_parser = text_recipe_names())]
     pub recipe: TextRecipe,
     /// Blocks that a fingerprint is cut into: `auto`, or 1 to 64
     #[arg(long, value_name = "M", default_value = "auto")]

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use anyhow::bail;
 use clap::{Args, ValueHint};
 use simshard_batch::evaluate::{
-    Evaluate, EvaluateError, Labels, Suggestion, Truth, Want, evaluate,
+    Evaluate, EvaluateError, Labels, MOST_TABLES, Suggestion, Truth, Want, evaluate,
 };
 use simshard_batch::report::evaluation_page;
 use simshard_simhash::{Recipe, TextRecipe, Window};
@@ -33,6 +33,8 @@ random ones are taken with what is near them by words-v3. Shares are those of
 the sample, with intervals of 95 %.
 
 It ends with 1 if nothing meets --want, with 2 if fewer than 100 pairs are true.
+Labels need pairs of both kinds: without any 0, precision is not measured, and
+nothing is suggested but by --want recall=SHARE.
 
 Examples:
   simshard evaluate pages.jsonl --want recall=0.95,precision=0.9
@@ -68,7 +70,7 @@ pub struct EvaluateArgs {
     pub pairs: Option<PathBuf>,
 
     /// The recipes to compare, with commas between [default: every listed one, and words-v2-3]
-    #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = text_recipe_names(), hide_possible_values = true, help_heading = "Choice")]
+    #[arg(long, value_name = "RECIPES", value_delimiter = ',', value_parser = text_recipe_names(), hide_possible_values = true, help_heading = "Choice")]
     pub recipes: Vec<TextRecipe>,
     /// Suggest the recipe, distance and blocks of the fewest tables with at least these shares, such as
     /// recall=0.95,precision=0.9. A precision alone suggests those of the greatest recall [default: those of the
@@ -90,6 +92,10 @@ pub struct EvaluateArgs {
     pub report: Option<PathBuf>,
 }
 
+/// What to know where labels say of no pair that it is not true.
+const NO_PRECISION: &str = "no pair is labelled 0, so precision is not measured: label pairs that are unlike too. \
+     For a suggestion by recall alone, give --want recall=SHARE";
+
 /// Prints the figures.
 pub fn run(args: &EvaluateArgs) -> anyhow::Result<()> {
     let mut input = args.documents.options().expanded()?;
@@ -110,6 +116,9 @@ pub fn run(args: &EvaluateArgs) -> anyhow::Result<()> {
     }
     let found = found?;
     say::left_out(&found.skipped);
+    if !found.measures_precision() {
+        say::warn(NO_PRECISION);
+    }
     let suggestion = Suggestion::of(&found, args.want, args.documents_expected);
     if args.json {
         let mut all = found.json();
@@ -123,10 +132,10 @@ pub fn run(args: &EvaluateArgs) -> anyhow::Result<()> {
         let page = evaluation_page(&found, suggestion, &job.input.names(), &settings);
         report.write_whole(&page)?.commit()?;
     }
-    match suggestion {
-        Some(_) => Ok(()),
-        None => bail!("no recipe and distance meets --want"),
+    if suggestion.is_none() && args.want.is_some() {
+        bail!("no recipe and distance meets --want with at most {MOST_TABLES} tables");
     }
+    Ok(())
 }
 
 impl EvaluateArgs {

@@ -55,7 +55,7 @@ pub fn run(args: &HashArgs) -> anyhow::Result<()> {
         .format
         .sink(Rows::Documents, plan.input.notation, plan.output)
         .map_err(&failed)?;
-    let sample = Some(args.reading.sample);
+    let sample = Some(args.reading.selection.sample);
     for_each_part(input, recipe, sample, |part| -> anyhow::Result<()> {
         write(&part, &mut *sink).map_err(&failed)?;
         skipped += &part.skipped;

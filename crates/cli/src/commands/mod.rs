@@ -21,3 +21,4 @@ pub mod remove;
 pub mod serve;
 pub mod size;
 pub mod storage;
+pub mod text;

@@ -22,7 +22,7 @@ Examples:
   simshard recipes --json                     all in full, a JSON object a line")]
 pub struct RecipesArgs {
     /// Explain this one in full
-    #[arg(value_name = "NAME", value_parser = recipe_names(), hide_possible_values = true)]
+    #[arg(value_name = "RECIPE", value_parser = recipe_names(), hide_possible_values = true)]
     pub recipe: Option<Recipe>,
     /// Print JSON, one object a recipe, with all that is known about it
     #[arg(long)]

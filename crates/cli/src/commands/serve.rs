@@ -143,7 +143,7 @@ pub struct RoleArgs {
 #[derive(Args, Clone, Debug)]
 pub struct NodeArgs {
     /// This node's name, in the layout file if there is one
-    #[arg(long, value_name = "NAME", env = "SIMSHARD_NAME")]
+    #[arg(long, value_name = "NODE", env = "SIMSHARD_NAME")]
     pub name: Option<String>,
     /// Where to listen [default: the node's address in the layout file]
     #[arg(long, value_name = "ADDRESS", env = "SIMSHARD_LISTEN")]

@@ -58,7 +58,7 @@ fn figures_and_a_suggestion_are_printed() {
     );
     let last = text.lines().last().unwrap();
     assert!(
-        last.starts_with("simshard corpus create NAME --recipe ")
+        last.starts_with("simshard corpus create CORPUS --recipe ")
             && last.ends_with(" --documents 1e8"),
         "{text}"
     );
@@ -167,6 +167,49 @@ fn labels_and_html_are_read() {
         "{}",
         log(&output)
     );
+}
+
+#[test]
+fn labels_of_one_kind_suggest_nothing_by_what_they_do_not_measure() {
+    let folder = tempfile::tempdir().unwrap();
+    let [labels, pages] = ["labels.tsv", "pages.jsonl"].map(|name| folder.path().join(name));
+    fs::write(&pages, pairs()).unwrap();
+    let label = |label: u8| {
+        let lines = (0..120).map(|text| format!("{text}a\t{text}b\t{label}\n"));
+        fs::write(&labels, lines.collect::<String>()).unwrap();
+    };
+    let evaluated = |more: &[&str]| {
+        let paths = [&pages, &labels].map(|path| path.to_str().unwrap());
+        let args = ["evaluate", paths[0], "--pairs", paths[1]];
+        let output = run(BINARY, [&args[..], more].concat(), "");
+        let text = String::from_utf8(output.stdout.clone()).unwrap();
+        (output.status.code(), text, log(&output))
+    };
+    label(1);
+    let not_measured = "no pair is labelled 0, so precision is not measured: ";
+    let (code, text, said) = evaluated(&[]);
+    assert_eq!(code, Some(0), "{said}");
+    assert!(said.starts_with(not_measured), "{said}");
+    assert!(!text.contains("suggested: "), "{text}");
+    assert!(text.contains("\n       3                  - "), "{text}");
+    let page = folder.path().join("page.html");
+    let report = ["--want", "recall=0.9", "--report", page.to_str().unwrap()];
+    let (code, text, said) = evaluated(&report);
+    assert_eq!(code, Some(0), "{said}");
+    assert!(said.starts_with(not_measured), "{said}");
+    assert!(text.contains(": precision -, recall "), "{text}");
+    let page = fs::read_to_string(page).unwrap();
+    assert!(page.contains("<p>No pair is labelled 0, so precision is not measured.</p>"));
+    let (code, _, said) = evaluated(&["--want", "recall=0.9,precision=0.9"]);
+    assert_eq!(code, Some(1));
+    let error = "error: no recipe and distance meets --want with at most 128 tables\n";
+    assert!(said.ends_with(error), "{said}");
+
+    label(0);
+    let (code, text, said) = evaluated(&[]);
+    assert_eq!((code, &*text), (Some(2), ""));
+    let few = "the texts have 0 true pairs, and at least 100 are needed to measure recall: ";
+    assert!(said.contains(few), "{said}");
 }
 
 #[test]

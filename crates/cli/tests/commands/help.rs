@@ -1,10 +1,12 @@
 //! What the commands say of themselves.
 
+use std::process;
+
 use clap::{Command, CommandFactory};
 use simshard_cli::Cli;
 use simshard_testkit::run;
 
-use crate::BINARY;
+use crate::{BINARY, log};
 
 /// Text that is written line by line fits the usual terminal.
 const COLUMNS: usize = 80;
@@ -53,6 +55,39 @@ fn every_argument_says_what_it_is() {
                 argument.get_id()
             );
         }
+    }
+}
+
+#[test]
+fn a_placeholder_says_what_is_named() {
+    for (path, command) in all_commands() {
+        for argument in command.get_arguments() {
+            for placeholder in argument.get_value_names().unwrap_or_default() {
+                let says_nothing = placeholder.starts_with("NAME");
+                assert!(!says_nothing, "{path} {}", argument.get_id());
+            }
+        }
+    }
+}
+
+#[test]
+fn the_usage_of_an_error_is_that_of_the_help_whatever_the_environment_sets() {
+    for (args, usage) in [
+        ("corpus create", "corpus create [OPTIONS] <CORPUS>"),
+        ("find --bogus", "find [OPTIONS] [PATH]..."),
+        (
+            "corpus show --router http://127.0.0.1:1",
+            "corpus show [OPTIONS] <CORPUS>",
+        ),
+    ] {
+        let mut command = process::Command::new(BINARY);
+        command.args(args.split(' '));
+        command.env("SIMSHARD_ROUTER", "http://127.0.0.1:1");
+        let output = command.output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{args}");
+        let said = log(&output);
+        let line = format!("\nUsage: simshard {usage}\n");
+        assert!(said.contains(&line), "{args}: {said}");
     }
 }
 

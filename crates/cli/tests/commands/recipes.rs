@@ -49,6 +49,34 @@ fn file_commands_leave_out_texts_without_fingerprint_and_count_them() {
 }
 
 #[test]
+fn a_misspelt_recipe_is_answered_with_the_nearest_one() {
+    for (args, misspelt, nearest) in [
+        ("hash --recipe", "words-v-3", "words-v3"),
+        ("hash --recipe", "word-v3", "words-v3"),
+        ("evaluate --recipes", "words-v2,leonsim4", "leonsim-4"),
+        ("corpus create pages --recipe", "featurs", "features"),
+        ("recipes", "moz-shingel-4", "moz-shingle-4"),
+    ] {
+        let args = args.split(' ').chain([misspelt]);
+        let output = run(BINARY, args, "");
+        assert_eq!(output.status.code(), Some(2), "{misspelt}");
+        let said = log(&output);
+        assert!(said.contains(": unknown recipe "), "{said}");
+        let tip = format!("\n  tip: a similar value exists: '{nearest}'\n");
+        assert!(said.contains(&tip), "{said}");
+    }
+    // None of them takes texts, or none is near.
+    for (args, unknown) in [
+        ("evaluate --recipes", "featurs"),
+        ("hash --recipe", "sha-256"),
+    ] {
+        let output = run(BINARY, args.split(' ').chain([unknown]), "");
+        assert_eq!(output.status.code(), Some(2), "{unknown}");
+        assert!(!log(&output).contains("tip: "), "{}", log(&output));
+    }
+}
+
+#[test]
 fn the_report_says_what_texts_without_fingerprint_lack() {
     let folder = tempfile::tempdir().unwrap();
     let [pages, report] = ["pages.jsonl", "report.html"].map(|name| folder.path().join(name));

@@ -129,6 +129,19 @@ fn tsv_is_escaped_on_a_terminal_and_exact_elsewhere() {
 }
 
 #[test]
+fn texts_are_harmless_on_a_terminal_and_exact_elsewhere() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("page");
+    let text = format!("one\t{}\n\ntwo\n", hostile());
+    fs::write(&path, &text).unwrap();
+    let args = ["text", "--format", "files", path.to_str().unwrap()];
+    let on_terminal = shown(&mut simshard(args), Stream::Output);
+    assert!(on_terminal.starts_with("one\ta\\u{1}"), "{on_terminal}");
+    assert!(on_terminal.ends_with("b\n\ntwo\n"), "{on_terminal}");
+    assert_eq!(run(BINARY, args, "").stdout, text.as_bytes());
+}
+
+#[test]
 #[cfg(feature = "parquet")]
 fn parquet_is_not_written_to_a_terminal() {
     let folder = tempfile::tempdir().unwrap();

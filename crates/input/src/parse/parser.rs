@@ -43,7 +43,7 @@ impl LineParser {
             Format::Hashes => LineFormat::Hashes(options.notation),
             Format::Lines => LineFormat::Lines,
             Format::Jsonl => {
-                let extraction = options.of_texts().into();
+                let extraction = options.of_texts();
                 LineFormat::Jsonl(options.json_fields(needs.recipe), extraction)
             }
             Format::Tsv => LineFormat::Tsv(options.notation),

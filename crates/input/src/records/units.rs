@@ -6,7 +6,7 @@ use crate::fields::RankField;
 #[cfg(feature = "parquet")]
 use crate::fields::TableColumns;
 use crate::format::Format;
-use crate::html::Html;
+use crate::html::Extraction;
 use crate::next_item::NextItem;
 #[cfg(feature = "parquet")]
 use crate::parquet::{ParquetDocuments, copy_rows};
@@ -39,14 +39,14 @@ impl RecordReader {
     /// If it cannot be opened, or its format has no units.
     pub(crate) fn units(&self, source: Source) -> Result<Box<dyn UnitDocuments>, InputError> {
         let (name, number) = (source.name.clone(), self.number(&source));
-        let (html, skip_bad) = (self.html, self.skip_bad);
+        let (extraction, skip_bad) = (self.extraction, self.skip_bad);
         match &self.format {
             RecordFormat::Csv(columns) => {
                 let (reader, columns) = (open_checked(source)?, columns.clone());
                 Ok(Box::new(CsvUnits {
                     documents: CsvDocuments::new(name.clone(), reader, columns, self.ids, number),
                     name,
-                    html,
+                    extraction,
                     skip_bad,
                     last_line: 0,
                 }))
@@ -55,7 +55,7 @@ impl RecordReader {
             #[cfg(feature = "parquet")]
             RecordFormat::Parquet(columns) => Ok(Box::new(RowUnits {
                 documents: self.rows(source, columns, number)?,
-                html,
+                extraction,
                 skip_bad,
             })),
             RecordFormat::Arrow(_) => Err(not_rewritten(Format::Arrow)),
@@ -70,9 +70,14 @@ impl RecordReader {
     ) -> Result<WarcFound, InputError> {
         let name = source.name.clone();
         Ok(WarcFound {
-            documents: WarcDocuments::new(name, open_checked(source)?, self.html, self.ids)
-                .leaving_out_broken(self.skip_bad)
-                .ranked_by(rank.clone()),
+            documents: WarcDocuments::new(
+                name,
+                open_checked(source)?,
+                self.extraction.html,
+                self.ids,
+            )
+            .leaving_out_broken(self.skip_bad)
+            .ranked_by(rank.clone()),
             skip_bad: self.skip_bad,
             next: None,
         })
@@ -146,7 +151,7 @@ fn not_rewritten(format: Format) -> InputError {
 struct CsvUnits {
     documents: CsvDocuments,
     name: String,
-    html: Html,
+    extraction: Extraction,
     skip_bad: bool,
     last_line: u64,
 }
@@ -162,7 +167,7 @@ impl Iterator for CsvUnits {
             return Some(NextItem::Failed(InputError::BareReturns { file, line }));
         }
         self.last_line = last;
-        Some(found_csv(found, self.html, self.skip_bad))
+        Some(found_csv(found, self.extraction, self.skip_bad))
     }
 }
 
@@ -199,7 +204,7 @@ impl UnitDocuments for WarcFound {
 #[cfg(feature = "parquet")]
 struct RowUnits {
     documents: ParquetDocuments,
-    html: Html,
+    extraction: Extraction,
     skip_bad: bool,
 }
 
@@ -209,7 +214,7 @@ impl Iterator for RowUnits {
 
     fn next(&mut self) -> Option<NextItem> {
         let found = self.documents.next()?;
-        Some(found_row(found, self.html, self.skip_bad))
+        Some(found_row(found, self.extraction, self.skip_bad))
     }
 }
 

@@ -42,7 +42,7 @@ pub struct BatchArgs {
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
     /// hash: how texts become fingerprints
-    #[arg(long, value_name = "NAME", default_value_t, value_parser = text_recipe_names())]
+    #[arg(long, value_name = "RECIPE", default_value_t, value_parser = text_recipe_names())]
     pub recipe: TextRecipe,
     /// hash, html, dedup, evaluate: files or folders with text [default: the sources that cargo has unpacked, else this folder]
     #[arg(long, value_name = "PATH")]

@@ -24,13 +24,13 @@ const INSTALL_TIMEOUT: Duration = Duration::from_secs(30);
 #[derive(Args, Debug)]
 pub struct ForceArgs {
     /// The node that goes on alone: it runs, and holds the shards in sync
-    #[arg(long, value_name = "NAME", value_parser = node_name, add = completion::nodes())]
+    #[arg(long, value_name = "NODE", value_parser = node_name, add = completion::nodes())]
     pub from: NodeId,
     /// The shards that may be changed, such as 00-1f,80 [default: all that cannot go on by themselves]
     #[arg(long, value_name = "SHARDS")]
     pub shards: Option<ShardSet>,
     /// Nodes that do not run, and never will with the data that they hold
-    #[arg(long, value_name = "NAME,…", value_delimiter = ',', value_parser = node_name, add = completion::nodes())]
+    #[arg(long, value_name = "NODE,…", value_delimiter = ',', value_parser = node_name, add = completion::nodes())]
     pub stopped: Vec<NodeId>,
     /// Where the metadata is.
     #[command(flatten)]

@@ -22,7 +22,7 @@ pub struct MoveArgs {
     #[arg(long, value_name = "SHARDS")]
     pub shards: ShardSet,
     /// The nodes that are to hold them: as many as the shards have replicas
-    #[arg(long, value_name = "NAME,…", value_delimiter = ',', value_parser = node_name, add = completion::nodes(), required_unless_present = "free")]
+    #[arg(long, value_name = "NODE,…", value_delimiter = ',', value_parser = node_name, add = completion::nodes(), required_unless_present = "free")]
     pub to: Vec<NodeId>,
     /// Let the shards be anywhere: they stay where they are, and a move under way ends
     #[arg(long, conflicts_with = "to")]

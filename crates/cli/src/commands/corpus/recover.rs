@@ -37,10 +37,10 @@ pub struct RecoverArgs {
     #[arg(requires = "name", requires = "recipe")]
     pub uid: Option<String>,
     /// The name that it gets
-    #[arg(long, value_name = "NAME", requires = "uid")]
+    #[arg(long, value_name = "CORPUS", requires = "uid")]
     pub name: Option<String>,
     /// The recipe that made its fingerprints
-    #[arg(long, value_name = "NAME", requires = "uid", value_parser = recipe_names())]
+    #[arg(long, value_name = "RECIPE", requires = "uid", value_parser = recipe_names())]
     pub recipe: Option<Recipe>,
     /// How the list is printed.
     #[command(flatten)]

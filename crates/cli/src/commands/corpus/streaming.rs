@@ -19,7 +19,7 @@ use crate::progress;
 #[derive(Args, Debug)]
 pub struct StreamArgs {
     /// Its name
-    #[arg(add = completion::corpora())]
+    #[arg(value_name = "CORPUS", add = completion::corpora())]
     pub name: String,
     /// Its recipe.
     #[command(flatten)]

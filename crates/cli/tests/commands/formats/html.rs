@@ -124,6 +124,33 @@ fn every_page_is_read_in_its_character_set() {
 }
 
 #[test]
+fn texts_that_look_like_pages_are_told_of_once_where_no_option_says_what_is_taken() {
+    let pages = [FRENCH, RUSSIAN].map(|text| format!("<!DOCTYPE html>{}", old_site(text)));
+    let lines: String = [FRENCH, &pages[0], &pages[1]]
+        .map(|text| json!({"id": text.len(), "text": text}).to_string() + "\n")
+        .concat();
+    let rows = format!("id,text\n1,{FRENCH:?}\n2,{:?}\n", pages[1]);
+    let hints = |args: &[&str], input: &str| {
+        let output = run(BINARY, args, input);
+        assert_eq!(output.status.code(), Some(0), "{}", log(&output));
+        let hint = "the texts look like HTML: --html main takes their main text, and --html raw ";
+        log(&output).matches(hint).count()
+    };
+    let folder = Folder::new();
+    let kept = folder.path("kept.jsonl");
+    let jsonl = ["hash", "--format", "jsonl"];
+    assert_eq!(hints(&jsonl, &lines), 1);
+    assert_eq!(hints(&["hash", "--format", "csv"], &rows), 1);
+    let dedup = ["dedup", "--format", "jsonl", "--output", &kept];
+    assert_eq!(hints(&dedup, &lines), 1);
+    for html in ["main", "all", "raw"] {
+        assert_eq!(hints(&[&jsonl[..], &["--html", html]].concat(), &lines), 0);
+    }
+    let first = lines.lines().next().unwrap();
+    assert_eq!(hints(&jsonl, first), 0);
+}
+
+#[test]
 fn hostile_pages_hide_no_near_duplicates() {
     let deep = |element: &str| element.repeat(1_000_000) + FRENCH;
     let attributes = format!("<p {}>{FRENCH}", "a=b ".repeat(2_000_000));

@@ -1,12 +1,13 @@
 //! Documents in the formats that others keep them in, through whole processes: WET and WARC, real
-//! documents in JSONL, and Parquet, in and out; what `hash` writes, read again; and the names of
-//! columns.
+//! documents in JSONL, and Parquet, in and out; what `hash` and `text` write, read again; and the names
+//! of columns.
 
 mod columns;
 mod hash;
 mod html;
 #[cfg(feature = "parquet")]
 mod parquet;
+mod text;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;

@@ -23,8 +23,8 @@ fn page(head: &str, body: &str) -> String {
 fn texts(page: &str) -> [String; 4] {
     let declared = format!("{DECLARED}{page}");
     let of = |html| Extraction {
-        html,
         is_xhtml: true,
+        ..Extraction::from(html)
     };
     [
         all(&declared),

@@ -314,7 +314,11 @@ fn pages_are_markup_in_the_character_set_of_their_header() {
         let html = Html::Main;
         let fields = format!("Content-Type: {content_type}\r\n");
         let pages: Vec<_> = open(&ok(&fields, payload)).map(Result::unwrap).collect();
-        let expected = (text("a", "<p>päron"), Extraction { html, is_xhtml });
+        let extraction = Extraction {
+            is_xhtml,
+            ..html.into()
+        };
+        let expected = (text("a", "<p>päron"), extraction);
         assert_eq!(pages, [expected], "{fields}");
     }
 }
