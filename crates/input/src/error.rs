@@ -206,7 +206,10 @@ impl InputError {
 /// What to do with a format that is not written again.
 fn instead(format: Format) -> &'static str {
     match format {
-        Format::Arrow => "write the input as Parquet first, which is",
+        Format::Arrow => {
+            "write the input as Parquet first, with `write_table` of pyarrow.parquet, or `to_parquet` of a set that \
+             datasets saved, and give --format parquet or a name in .parquet"
+        }
         Format::Hashes
         | Format::Lines
         | Format::Jsonl
