@@ -11,7 +11,7 @@ use crate::suggested::format_of_name;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Separator(u8);
 
-/// What separates no values.
+/// A name of no separator.
 #[derive(Debug, thiserror::Error)]
 #[error(
     "expected one character, such as ; or |, or the word tab: no letter, digit, quote or line break; in a \
