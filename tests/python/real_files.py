@@ -248,6 +248,7 @@ def written(data, tables):
         path = folder / f"{compression}.parquet"
         pyarrow.parquet.write_table(columns, path, compression=compression, row_group_size=100)
         yield path
+    datasets.disable_progress_bars()
     saved = datasets.Dataset.from_dict({"text": columns["text"].to_pylist()})
     saved.save_to_disk(folder / "saved set", num_shards=3)
     # What is cached beside a set is not of it.
@@ -332,7 +333,7 @@ class Trial:
         if asked := re.search(r": add (--format \w+)$", said):
             # As a user would do who reads the message.
             code, lines, said = run(self.program, arguments + asked[1].split())
-            said = f"asks for {asked[1]}; {said}"
+            said = f"asks for {asked[1]}\n{said}"
         if options:
             said = f"read with {' '.join(options)}\n{said}"
         found = fingerprints(lines)
