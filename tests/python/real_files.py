@@ -64,8 +64,8 @@ WRITTEN = "written again"
 HEAD = """\
 # Real files
 
-Written by `cargo xtask files`, which fetches some packages with pip and takes archives and tables out of them. Nobody
-here wrote these files. [`real_files.py`](../tests/python/real_files.py) names the packages, and says which of their
+Written by `cargo xtask files`, which fetches some packages with pip and takes archives and tables out of them. Other
+people wrote these files. [`real_files.py`](../tests/python/real_files.py) names the packages, and says which of their
 tables it takes. A step of `cargo xtask test` compares this page with what it finds.
 
 *Documents* are the fingerprints that `simshard hash` prints. *Said* is what it says on standard error: what it left

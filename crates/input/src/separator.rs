@@ -1,11 +1,7 @@
 //! The byte between the values of a row of CSV.
 
 use std::fmt;
-use std::path::Path;
 use std::str::FromStr;
-
-use crate::format::Format;
-use crate::suggested::format_of_name;
 
 /// The byte between the values of a row of CSV.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,16 +18,6 @@ pub struct ParseSeparatorError;
 impl Separator {
     pub(crate) const COMMA: Self = Self(b',');
     pub(crate) const TAB: Self = Self(b'\t');
-
-    /// That of a file with this name, where nobody says it: a tab for `.tsv`, compressed or not, else a comma.
-    #[must_use]
-    pub fn of_name(path: &Path) -> Self {
-        if format_of_name(path) == Some(Format::Tsv) {
-            Self::TAB
-        } else {
-            Self::COMMA
-        }
-    }
 
     pub(crate) const fn byte(self) -> u8 {
         self.0
@@ -71,6 +57,8 @@ impl fmt::Display for Separator {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::*;
 
     #[test]
