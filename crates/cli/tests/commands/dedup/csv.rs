@@ -52,7 +52,10 @@ fn rows_with_other_separators_are_written_again_as_they_are() {
     let out = folder.path("out.tsv");
     dedup(&[&input, "-o", &out, "--format", "csv"], "");
     assert_eq!(folder.read("out.tsv"), expected.replace(';', "\t"));
-    let said = refuse(&[&*folder.path("in.csv"), "-o", &out, "--separator", ";"], "");
+    let said = refuse(
+        &[&*folder.path("in.csv"), "-o", &out, "--separator", ";"],
+        "",
+    );
     assert!(said.contains("looks like tsv"), "{said}");
     for said in ["t", "ab", "\"", ""] {
         let said = refuse(&[&input, "-o", &out, "--separator", said], "");
