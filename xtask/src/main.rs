@@ -1,7 +1,7 @@
 //! Developer commands, run as `cargo xtask <verb>`.
 //!
-//! `test` and `lint` only read the sources; `fix` writes them, `bench` writes docs/benchmarks.md
-//! and `quality` docs/quality.md. `dist` builds the archives of a release.
+//! `test` and `lint` only read the sources; `fix` writes them, `bench` writes docs/benchmarks.md,
+//! `quality` docs/quality.md and `files` docs/real-files.md. `dist` builds the archives of a release.
 //! Whatever a verb needs and does not find is installed by `tools`, which says so first.
 
 use std::process::ExitCode;

@@ -14,6 +14,7 @@ use crate::parse::fingerprint;
 use crate::problem::LineProblem;
 use crate::rank::LOWEST;
 use crate::row_number::RowNumber;
+use crate::separator::Separator;
 use rows::{Fault, Rows};
 
 /// The documents of one file, read as they are asked for. After a bad row it goes on with the next; after
@@ -53,13 +54,14 @@ impl CsvDocuments {
     pub(crate) fn new(
         name: String,
         from: Box<dyn Read + Send>,
+        separator: Separator,
         columns: TableColumns,
         ids: Ids,
         number: RowNumber,
     ) -> Self {
         Self {
             name,
-            rows: Rows::new(from),
+            rows: Rows::new(from, separator),
             ids,
             columns,
             number,

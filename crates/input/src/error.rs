@@ -15,7 +15,7 @@ use crate::looks::Looks;
 #[cfg(feature = "parquet")]
 use crate::parquet::ParquetError;
 use crate::passed::Passed;
-use crate::problem::{LineProblem, excerpt};
+use crate::problem::{LineProblem, TABLE_REMEDY, excerpt};
 use crate::skipped::Skipped;
 use crate::warc::WarcError;
 #[cfg(not(feature = "parquet"))]
@@ -177,8 +177,9 @@ pub enum InputError {
     #[error("{0}")]
     WithoutParquet(WithoutParquet),
     #[error(
-        "{flag} belongs to --format {}, but the format is {format}",
-        listed(homes)
+        "{flag} belongs to --format {}, but the format is {format}{}",
+        listed(homes),
+        instead_of_tsv(*format, homes)
     )]
     FieldOfOtherFormat {
         flag: &'static str,
@@ -205,7 +206,10 @@ impl InputError {
 /// What to do with a format that is not written again.
 fn instead(format: Format) -> &'static str {
     match format {
-        Format::Arrow => "write the input as Parquet first, which is",
+        Format::Arrow => {
+            "write the input as Parquet first, with `write_table` of pyarrow.parquet, or `to_parquet` of a set that \
+             datasets saved, and give --format parquet or a name in .parquet"
+        }
         Format::Hashes
         | Format::Lines
         | Format::Jsonl
@@ -238,6 +242,14 @@ fn none_of(left_out: &Kinds, passed_over: bool) -> String {
         return format!("{left_out}; links and hidden files are read where they are named");
     }
     left_out.to_string()
+}
+
+/// What a table is that is no `tsv`, if it can have what was asked for.
+fn instead_of_tsv(format: Format, homes: &[Format]) -> String {
+    if format == Format::Tsv && homes.contains(&Format::Csv) {
+        return format!("; {TABLE_REMEDY}");
+    }
+    String::new()
 }
 
 fn listed(formats: &[Format]) -> String {

@@ -21,8 +21,8 @@ pub enum Format {
     /// `hash`, is a header; also called `hash`
     #[value(alias = "hash")]
     Tsv,
-    /// A table of comma-separated values with a header, a document a row, see --id-field,
-    /// --text-field and --fingerprint-field; quoted values may hold commas and line breaks
+    /// A table of comma-separated values with a header, a document a row, see --separator, --id-field,
+    /// --text-field and --fingerprint-field; quoted values may hold separators and line breaks
     Csv,
     /// A table in Parquet, a document a row, see --id-field, --text-field and --fingerprint-field;
     /// for programs that were built with it: `cargo build --release --features parquet`
@@ -46,7 +46,15 @@ impl Format {
         match self {
             Self::Hashes | Self::Lines | Self::Tsv => &[],
             Self::Warc | Self::Files => &["--html"],
-            Self::Csv | Self::Parquet | Self::Arrow => &[
+            Self::Csv => &[
+                "--id-field",
+                "--id",
+                "--text-field",
+                "--fingerprint-field",
+                "--separator",
+                "--html",
+            ],
+            Self::Parquet | Self::Arrow => &[
                 "--id-field",
                 "--id",
                 "--text-field",

@@ -33,6 +33,8 @@ pub struct InputIdentity {
     #[serde(default)]
     signed: bool,
     fingerprint_field: Option<String>,
+    #[serde(default)]
+    separator: Option<String>,
     features_field: Option<String>,
     html: Option<String>,
     skip_bad_lines: bool,
@@ -60,6 +62,7 @@ impl InputIdentity {
             more_text_fields: options.text_fields.iter().skip(1).cloned().collect(),
             signed: options.notation == Notation::Signed,
             fingerprint_field: options.fingerprint_field.clone(),
+            separator: options.separator.map(|separator| separator.to_string()),
             features_field: options.features_field.clone(),
             html: options.html.map(|html| format!("{html:?}").to_lowercase()),
             skip_bad_lines: options.skip_bad_lines,
@@ -112,7 +115,7 @@ impl InputIdentity {
         Ok(())
     }
 
-    fn facts(&self) -> [(&'static str, String); 13] {
+    fn facts(&self) -> [(&'static str, String); 14] {
         let text_fields = || {
             let all = self.text_field.iter().chain(&self.more_text_fields);
             all.map(String::as_str).collect::<Vec<_>>().join(" ")
@@ -129,6 +132,7 @@ impl InputIdentity {
             ),
             ("--signed", self.signed.to_string()),
             ("--fingerprint-field", field(&self.fingerprint_field)),
+            ("--separator", field(&self.separator)),
             ("--features-field", field(&self.features_field)),
             ("--html", field(&self.html)),
             ("--skip-bad-lines", self.skip_bad_lines.to_string()),

@@ -14,6 +14,7 @@ use crate::kinds::Kinds;
 use crate::needs::Needs;
 use crate::notation::Notation;
 use crate::paths::{self, is_stdin};
+use crate::separator::Separator;
 use crate::suggested;
 
 /// Where documents come from and how they are written.
@@ -33,6 +34,8 @@ pub struct InputOptions {
     pub fingerprint_field: Option<String>,
     /// How fingerprints are written as numbers.
     pub notation: Notation,
+    /// What stands between the values of CSV; without it by the names of the files.
+    pub separator: Option<Separator>,
     /// The field of the features, instead of a text; without it `features`, where the recipe
     /// takes these.
     pub features_field: Option<String>,
@@ -75,6 +78,7 @@ impl InputOptions {
             text_fields: Vec::new(),
             fingerprint_field: None,
             notation: Notation::Unsigned,
+            separator: None,
             features_field: None,
             html: None,
             skip_formats: false,
@@ -129,6 +133,7 @@ impl InputOptions {
             ("--text-field", !self.text_fields.is_empty()),
             ("--fingerprint-field", self.fingerprint_field.is_some()),
             ("--features-field", self.features_field.is_some()),
+            ("--separator", self.separator.is_some()),
             ("--html", self.html.is_some()),
         ] {
             let homes = Format::that_take(flag);

@@ -6,6 +6,7 @@ use simshard_simhash::ParseFingerprintError;
 
 use crate::document::{MAX_ID_BYTES, MAX_RECORD_BYTES, MAX_VALUES};
 use crate::format::Format;
+use crate::separator::Separator;
 use crate::utf16::{UTF_16_REMEDY, is_utf16};
 
 /// Characters of a bad value that an error shows.
@@ -13,6 +14,10 @@ const EXCERPT_CHARS: usize = 60;
 
 /// What to do about a line that is too long.
 pub(crate) const SKIP_REMEDY: &str = ": add --skip-bad-lines to leave such lines out";
+
+/// What to do with tabs between columns that have names.
+pub(crate) const TABLE_REMEDY: &str =
+    "a table with a header and tabs is read with --format csv --separator tab";
 
 /// Why a line is refused. Values are excerpts, safe to print.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -56,15 +61,17 @@ pub enum LineProblem {
     NotSigned { value: String },
     #[error("\"{value}\": expected two columns, id<TAB>fingerprint, found {found}")]
     NotTwoColumns { value: String, found: usize },
+    /// A line of TSV that may be a row of a table.
+    #[error("{problem}; {TABLE_REMEDY}")]
+    Table { problem: Box<Self> },
     /// A row of CSV.
     #[error("the row has {}, and the header has {expected}", columns(*found))]
     OtherColumns { found: usize, expected: usize },
     /// A header that is one column, and has another separator in it.
     #[error(
-        "the header is one column with \"{separator}\" in it, and CSV has commas between values: write it with \
-         commas first"
+        "the header is one column with \"{found}\" in it: add --separator '{found}' if that separates its values"
     )]
-    OtherSeparator { separator: &'static str },
+    OtherSeparator { found: Separator },
     /// CSV that ends within quotes: it is cut off, or a quote is missing.
     #[error("a quoted value does not end: the file is cut off, or a quote is missing")]
     OpenQuote,

@@ -34,6 +34,7 @@ use crate::options::InputOptions;
 #[cfg(feature = "parquet")]
 use crate::parquet::ParquetError;
 use crate::row_number::RowNumber;
+use crate::separator::Separator;
 use crate::skipped::Skipped;
 use crate::source::Source;
 use crate::warc::{WarcDocuments, WarcError};
@@ -58,7 +59,8 @@ pub(crate) struct RecordReader {
 enum RecordFormat {
     #[cfg(feature = "parquet")]
     Parquet(TableColumns),
-    Csv(TableColumns),
+    /// Without a separator, the name of the source says it.
+    Csv(TableColumns, Option<Separator>),
     Arrow(TableColumns),
     /// The field is that of headers that ranks documents, if one does.
     Warc(Option<RankField>),
@@ -87,7 +89,8 @@ impl RecordReader {
             Format::Parquet => return Err(InputError::WithoutParquet(WithoutParquet)),
             Format::Csv => {
                 let columns = options.table_columns();
-                (RecordFormat::Csv(columns), options.of_texts())
+                let format = RecordFormat::Csv(columns, options.separator);
+                (format, options.of_texts())
             }
             Format::Arrow => {
                 let columns = options.table_columns();
@@ -112,7 +115,7 @@ impl RecordReader {
         match &mut self.format {
             #[cfg(feature = "parquet")]
             RecordFormat::Parquet(columns) => columns.rank = field.cloned(),
-            RecordFormat::Csv(columns) | RecordFormat::Arrow(columns) => {
+            RecordFormat::Csv(columns, _) | RecordFormat::Arrow(columns) => {
                 columns.rank = field.cloned();
             }
             RecordFormat::Warc(rank) => *rank = field.cloned(),
@@ -125,7 +128,7 @@ impl RecordReader {
         match self.format {
             #[cfg(feature = "parquet")]
             RecordFormat::Parquet(_) => source.seekable()?.twice(),
-            RecordFormat::Csv(_) | RecordFormat::Arrow(_) | RecordFormat::Warc(_) => source.twice(),
+            RecordFormat::Csv(..) | RecordFormat::Arrow(_) | RecordFormat::Warc(_) => source.twice(),
         }
     }
 
@@ -161,6 +164,21 @@ impl RecordReader {
         })
     }
 
+    /// The rows of CSV.
+    fn csv(
+        &self,
+        source: Source,
+        columns: &TableColumns,
+        separator: Option<Separator>,
+    ) -> Result<CsvDocuments, InputError> {
+        let (name, number) = (source.name.clone(), self.number(&source));
+        let separator = separator.unwrap_or_else(|| Separator::of_name(Path::new(&name)));
+        let (reader, columns) = (open_checked(source)?, columns.clone());
+        Ok(CsvDocuments::new(
+            name, reader, separator, columns, self.ids, number,
+        ))
+    }
+
     fn open(&self, source: Source) -> Result<Documents, InputError> {
         let (extraction, skip_bad) = (self.extraction, self.skip_bad);
         let name = source.name.clone();
@@ -173,9 +191,8 @@ impl RecordReader {
                     found_row(document, extraction, skip_bad)
                 })))
             }
-            RecordFormat::Csv(columns) => {
-                let reader = open_checked(source)?;
-                let documents = CsvDocuments::new(name, reader, columns.clone(), self.ids, number);
+            RecordFormat::Csv(columns, separator) => {
+                let documents = self.csv(source, columns, *separator)?;
                 Ok(Box::new(documents.map(move |document| {
                     found_csv(document, extraction, skip_bad)
                 })))

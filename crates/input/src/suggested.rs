@@ -11,6 +11,7 @@ use crate::folders;
 use crate::format::Format;
 use crate::head;
 use crate::paths::is_stdin;
+use crate::separator::Separator;
 
 /// The format that all these paths suggest: by their extensions, or because there is a folder among them. A folder is
 /// one of texts unless it holds tables alone. `None` where none of the paths suggests any.
@@ -140,6 +141,18 @@ pub fn format_of_name(path: &Path) -> Option<Format> {
         "html" | "htm" | "xhtml" => Format::Files,
         _ => return None,
     })
+}
+
+impl Separator {
+    /// That of a file of CSV with this name, without an option: a tab for `.tsv`, compressed or not, else a comma.
+    #[must_use]
+    pub fn of_name(path: &Path) -> Self {
+        if format_of_name(path) == Some(Format::Tsv) {
+            Self::TAB
+        } else {
+            Self::COMMA
+        }
+    }
 }
 
 /// Whether the name of a file says that it is a page of HTML.

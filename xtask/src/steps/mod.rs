@@ -9,10 +9,12 @@ use crate::process;
 use crate::report::{self, StepOutcome, SummaryRow};
 use crate::tools::Tools;
 use crate::workspace::Workspace;
+use files::Page;
 
 mod browser;
 mod buf;
 mod demo;
+pub(crate) mod files;
 mod js;
 mod package;
 mod rust_tests;
@@ -37,6 +39,8 @@ pub(crate) enum Step {
     Browser,
     /// 10,000 generated texts get the fingerprints that published implementations give them
     Recipes,
+    /// Real archives and tables give what their page says, and the same texts as other readers
+    Files,
     /// The Python package is built as a wheel and passes its tests, and the checks of its types and style
     Package,
     /// The JavaScript package is built, its types are right, and it passes its tests with a server
@@ -72,6 +76,7 @@ impl Step {
             Self::Examples => scripts::run(workspace, tools, "page_examples.py").into(),
             Self::Browser => browser::verify(workspace, tools).into(),
             Self::Recipes => scripts::run(workspace, tools, "published_recipes.py").into(),
+            Self::Files => files::read(workspace, Page::Checked).into(),
             Self::Package => package::verify(workspace).into(),
             Self::Js => js::verify(workspace).into(),
         }

@@ -51,7 +51,7 @@ pub(super) const DATASKETCH: Kind = Kind {
   datasketch, regex    to be compared with, and to cut texts into the same words.",
 };
 
-/// What `cargo xtask files` compares with.
+/// What real archives and tables are read with too.
 pub(super) const READERS: Kind = Kind {
     folder: "readers",
     requirements: "requirements-files.txt",

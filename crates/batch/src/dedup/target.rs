@@ -64,14 +64,7 @@ impl Target {
                 path.display()
             )));
         }
-        let other = format_of_name(path).filter(|other| *other != format);
-        if let Some(other) = other {
-            return Err(JobError::Target(format!(
-                "the output is {format} as the input is, and {} looks like {other}: choose another \
-                 name",
-                path.display()
-            )));
-        }
+        check_format(path, inputs, format)?;
         check_compression(path)?;
         let output = Output::open_compressed(Some(path), &all)?;
         let name = output.name().to_owned();
@@ -187,6 +180,21 @@ fn refuse_same(is_same: bool) -> Result<(), JobError> {
     Err(JobError::Target(
         "--dropped and --output name the same file: choose another for one".to_owned(),
     ))
+}
+
+/// Refuses a name that says another format, unless that of the input says it too, as `.tsv` does of some CSV.
+fn check_format(path: &Path, inputs: &[PathBuf], format: Format) -> Result<(), JobError> {
+    let said = |path: &Path| format_of_name(path).filter(|other| *other != format);
+    let Some(other) = said(path) else {
+        return Ok(());
+    };
+    if inputs.iter().any(|input| said(input) == Some(other)) {
+        return Ok(());
+    }
+    Err(JobError::Target(format!(
+        "the output is {format} as the input is, and {} looks like {other}: choose another name",
+        path.display()
+    )))
 }
 
 /// Refuses a name that says a compression that is only read.

@@ -1,9 +1,9 @@
 //! The arguments that say where documents come from and how they are written.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum, ValueHint};
-use simshard_input::{Format, Html, InputOptions, Notation};
+use simshard_input::{Format, Html, InputOptions, Notation, Separator};
 
 /// Where ids come from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -81,6 +81,14 @@ pub struct InputArgs {
     #[arg(long)]
     pub signed: bool,
 
+    /// csv: what separates values, one character or the word `tab` [default: tab in files .tsv, else a comma]
+    ///
+    /// In a shell, put quotes around it: ';' or '|'.
+    ///
+    /// `dedup` and `find --only-new` write rows as they are, so with the same separator.
+    #[arg(long, value_name = "CHAR")]
+    pub separator: Option<Separator>,
+
     /// jsonl: the field that holds a document's features, instead of a text [default: features,
     /// with the recipe `features`]
     ///
@@ -144,6 +152,7 @@ impl InputArgs {
             text_fields: self.text_field.clone(),
             fingerprint_field: self.fingerprint_field.clone(),
             notation: self.notation(),
+            separator: self.separator,
             features_field: self.features_field.clone(),
             html: self.html,
             skip_formats: self.skip_formats,
@@ -154,8 +163,9 @@ impl InputArgs {
 }
 
 impl InputArgs {
-    /// The words that say how to read documents in the same way when they were written again in this format.
-    pub(crate) fn words_for(&self, format: Format) -> Vec<String> {
+    /// The words that say how to read documents in the same way when they were written again in this format, to an
+    /// output.
+    pub(crate) fn words_for(&self, output: &Path, format: Format) -> Vec<String> {
         let mut words = Vec::new();
         let mut add = |option: &str, value: &str| {
             words.extend([option.to_owned(), value.to_owned()]);
@@ -174,6 +184,9 @@ impl InputArgs {
         for field in &self.text_field {
             add("--text-field", field);
         }
+        if let Some(separator) = self.separator_in(output, format) {
+            add("--separator", &separator.to_string());
+        }
         if let Some(id_from) = self.id_from {
             add("--id", &name_of(&id_from));
         }
@@ -184,6 +197,17 @@ impl InputArgs {
             words.push("--signed".to_owned());
         }
         words
+    }
+
+    /// What to say of the separator of an output: the name of the input may have said it.
+    fn separator_in(&self, output: &Path, format: Format) -> Option<Separator> {
+        let of_input = || {
+            let input = self.paths.first().map_or(Path::new("-"), PathBuf::as_path);
+            let separator = Separator::of_name(input);
+            let is_other = separator != Separator::of_name(output);
+            (format == Format::Csv && is_other).then_some(separator)
+        };
+        self.separator.or_else(of_input)
     }
 }
 

@@ -1,5 +1,6 @@
 //! What the commands say of themselves.
 
+use std::collections::BTreeSet;
 use std::process;
 
 use clap::{Command, CommandFactory};
@@ -126,6 +127,60 @@ fn find_pairs_has_the_name_of_its_ancestor_too() {
     let help = run(BINARY, ["--help"], "");
     let help = String::from_utf8(help.stdout).unwrap();
     assert!(help.contains("[alias: find-all]"), "{help}");
+}
+
+/// The commands that print no table: they print documents, a story for people, or nothing.
+const WITHOUT_TABLES: [&str; 19] = [
+    "simshard cluster force",
+    "simshard cluster init",
+    "simshard cluster move",
+    "simshard cluster remove",
+    "simshard cluster set-replication",
+    "simshard cluster undrain",
+    "simshard completions",
+    "simshard corpus create",
+    "simshard corpus delete",
+    "simshard dedup",
+    "simshard demo",
+    "simshard distance",
+    "simshard find",
+    "simshard find-first",
+    "simshard insert",
+    "simshard remove",
+    "simshard serve node",
+    "simshard serve router",
+    "simshard storage verify",
+];
+
+/// The page lists those that do.
+#[test]
+fn every_command_that_prints_a_table_prints_json_too() {
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/cli.md");
+    let page = std::fs::read_to_string(page).unwrap();
+    let (_, said) = page
+        .split_once("prints JSON with `--json`, one object a line. These are ")
+        .unwrap();
+    let (said, _) = said.split_once(".\n").unwrap();
+    let said: BTreeSet<&str> = said.split('`').skip(1).step_by(2).collect();
+    let mut found = BTreeSet::new();
+    for (path, command) in all_commands() {
+        if command.has_subcommands() {
+            continue;
+        }
+        let has = |option| {
+            command
+                .get_arguments()
+                .any(|one| one.get_long() == Some(option))
+        };
+        if has("json") {
+            let name = path.trim_start_matches("simshard ");
+            let group = name.split(' ').next().unwrap();
+            found.insert(if said.contains(group) { group } else { name }.to_owned());
+        } else if !has("output-format") {
+            assert!(WITHOUT_TABLES.contains(&&*path), "{path} has no --json");
+        }
+    }
+    assert!(found.iter().eq(said.iter()), "{found:?} and {said:?}");
 }
 
 /// The cells of the rows of a table, below its head.

@@ -12,7 +12,7 @@ pub(super) enum Quotes {
 
 impl Quotes {
     /// Where the end of these bytes stands, which begin here. `None` if text follows a quoted value.
-    pub(super) fn after(mut self, bytes: &[u8]) -> Option<Self> {
+    pub(super) fn after(mut self, bytes: &[u8], separator: u8) -> Option<Self> {
         let mut rest = bytes;
         while let [first, more @ ..] = rest {
             rest = more;
@@ -23,10 +23,11 @@ impl Quotes {
                     Self::Within
                 }
                 (Self::BeforeValue | Self::BehindQuote, b'"') => Self::Within,
-                (_, b',' | b'\r' | b'\n') => Self::BeforeValue,
+                (_, b'\r' | b'\n') => Self::BeforeValue,
+                (_, byte) if *byte == separator => Self::BeforeValue,
                 (Self::BehindQuote, _) => return None,
                 (Self::BeforeValue | Self::InValue, _) => {
-                    let end = memchr::memchr3(b',', b'\r', b'\n', more);
+                    let end = memchr::memchr3(separator, b'\r', b'\n', more);
                     rest = &more[end.unwrap_or(more.len())..];
                     Self::InValue
                 }

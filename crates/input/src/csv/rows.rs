@@ -1,8 +1,8 @@
 //! The rows of CSV, one after another, and their values.
 //!
-//! Values are parsed by `csv-core`: they stand between commas, and in quotes where they hold commas, quotes or line
-//! breaks. That parser takes the end of data for the end of a quoted value. So it gets a line break there, which within
-//! quotes does not end the row.
+//! Values are parsed by `csv-core`: they stand between separators, and in quotes where they hold separators, quotes or
+//! line breaks. That parser takes the end of data for the end of a quoted value. So it gets a line break there, which
+//! within quotes does not end the row.
 //!
 //! # Invariants
 //! - TB1: a row that takes more than [`MAX_RECORD_BYTES`] or [`MAX_VALUES`] is an error, after which nothing is
@@ -11,13 +11,14 @@
 
 use std::io::{self, BufRead, BufReader, Read};
 
-use csv_core::{ReadRecordResult, Reader};
+use csv_core::{ReadRecordResult, Reader, ReaderBuilder};
 
 use super::quotes::Quotes;
 use crate::byte_order_mark::BYTE_ORDER_MARK;
 use crate::document::{MAX_RECORD_BYTES, MAX_VALUES};
 use crate::held::held;
 use crate::problem::{LineProblem, excerpt, not_utf8, refuse_nul};
+use crate::separator::Separator;
 use crate::utf16::is_utf16;
 
 const BUFFER_BYTES: usize = 64 << 10;
@@ -26,6 +27,7 @@ const BUFFER_BYTES: usize = 64 << 10;
 pub(crate) struct Rows {
     reader: BufReader<Box<dyn Read + Send>>,
     core: Reader,
+    separator: Separator,
     /// The values of a row, one after another.
     pub(crate) values: Vec<u8>,
     /// Where each of them ends.
@@ -58,13 +60,14 @@ impl From<io::Error> for Fault {
 }
 
 impl Rows {
-    pub(super) fn new(from: Box<dyn Read + Send>) -> Self {
-        let mut core = Reader::new();
+    pub(super) fn new(from: Box<dyn Read + Send>, separator: Separator) -> Self {
+        let mut core = ReaderBuilder::new().delimiter(separator.byte()).build();
         // Of what it reads first, it would pass over a byte order mark, if that is there in one piece.
         core.read_record(b"\n", &mut [0], &mut [0]);
         Self {
             reader: BufReader::with_capacity(BUFFER_BYTES, from),
             core,
+            separator,
             values: Vec::new(),
             ends: Vec::new(),
             columns: 0,
@@ -96,7 +99,7 @@ impl Rows {
             let (result, read, written, ended) = self.core.read_record(input, values, ends);
             if !at_end {
                 quotes = quotes
-                    .after(&input[..read])
+                    .after(&input[..read], self.separator.byte())
                     .ok_or(LineProblem::BehindQuote)?;
                 self.line_breaks += memchr::memchr_iter(b'\n', &input[..read]).count() as u64;
                 self.is_in_line = input[..read]
@@ -186,15 +189,13 @@ impl Rows {
         }
     }
 
-    /// What is wrong with a header that is none of CSV in UTF-8.
+    /// What is wrong with a header that is none of CSV in UTF-8, or has another separator.
     fn other_header(&self) -> Option<LineProblem> {
         if is_utf16(self.value(0)) {
             return Some(LineProblem::Utf16);
         }
-        let separators = [(b';', ";"), (b'\t', "\\t"), (b'|', "|")];
-        let mut separators = separators.into_iter();
-        let (_, separator) = separators.find(|(byte, _)| self.value(0).contains(byte))?;
-        (self.columns == 1).then_some(LineProblem::OtherSeparator { separator })
+        let found = self.separator.other_in(self.value(0))?;
+        (self.columns == 1).then_some(LineProblem::OtherSeparator { found })
     }
 
     pub(super) fn value(&self, place: usize) -> &[u8] {

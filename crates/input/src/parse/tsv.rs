@@ -18,14 +18,28 @@ pub(super) fn parse(
         return Ok(None);
     }
     let Some((id, digits)) = two_columns(line) else {
-        return Err(LineProblem::NotTwoColumns {
-            value: excerpt(line),
-            found: line.split('\t').count(),
-        });
+        let found = line.split('\t').count();
+        let value = excerpt(line);
+        return Err(of_table(
+            found > 2,
+            LineProblem::NotTwoColumns { value, found },
+        ));
     };
-    let content = RecordContent::Fingerprint(decimal::fingerprint(digits.as_bytes(), notation)?);
+    let fingerprint = decimal::fingerprint(digits.as_bytes(), notation);
+    let fingerprint = fingerprint.map_err(|problem| of_table(is_header(line), problem))?;
+    let content = RecordContent::Fingerprint(fingerprint);
     let id = RecordId::Given(Cow::Borrowed(id));
     Ok(Some(Record { id, content }))
+}
+
+/// The problem of a line, which may be a row of a table.
+fn of_table(is_row: bool, problem: LineProblem) -> LineProblem {
+    if !is_row {
+        return problem;
+    }
+    LineProblem::Table {
+        problem: Box::new(problem),
+    }
 }
 
 /// Whether a file's first line is a header: two columns, the second of which does not look like a

@@ -38,26 +38,25 @@ impl RecordReader {
     /// # Errors
     /// If it cannot be opened, or its format has no units.
     pub(crate) fn units(&self, source: Source) -> Result<Box<dyn UnitDocuments>, InputError> {
-        let (name, number) = (source.name.clone(), self.number(&source));
         let (extraction, skip_bad) = (self.extraction, self.skip_bad);
         match &self.format {
-            RecordFormat::Csv(columns) => {
-                let (reader, columns) = (open_checked(source)?, columns.clone());
-                Ok(Box::new(CsvUnits {
-                    documents: CsvDocuments::new(name.clone(), reader, columns, self.ids, number),
-                    name,
-                    extraction,
-                    skip_bad,
-                    last_line: 0,
-                }))
-            }
-            RecordFormat::Warc(rank) => Ok(Box::new(self.records(source, rank)?)),
-            #[cfg(feature = "parquet")]
-            RecordFormat::Parquet(columns) => Ok(Box::new(RowUnits {
-                documents: self.rows(source, columns, number)?,
+            RecordFormat::Csv(columns, separator) => Ok(Box::new(CsvUnits {
+                name: source.name.clone(),
+                documents: self.csv(source, columns, *separator)?,
                 extraction,
                 skip_bad,
+                last_line: 0,
             })),
+            RecordFormat::Warc(rank) => Ok(Box::new(self.records(source, rank)?)),
+            #[cfg(feature = "parquet")]
+            RecordFormat::Parquet(columns) => {
+                let number = self.number(&source);
+                Ok(Box::new(RowUnits {
+                    documents: self.rows(source, columns, number)?,
+                    extraction,
+                    skip_bad,
+                }))
+            }
             RecordFormat::Arrow(_) => Err(not_rewritten(Format::Arrow)),
         }
     }
@@ -137,7 +136,7 @@ impl RecordReader {
                     failed,
                 )
             }
-            RecordFormat::Csv(_) => Err(not_rewritten(Format::Csv).into()),
+            RecordFormat::Csv(..) => Err(not_rewritten(Format::Csv).into()),
             RecordFormat::Arrow(_) => Err(not_rewritten(Format::Arrow).into()),
         }
     }

@@ -4,6 +4,7 @@ use super::*;
 use crate::MAX_RECORD_BYTES;
 use crate::csv::{CsvDocuments, CsvFault};
 use crate::row_number::RowNumber;
+use crate::separator::Separator;
 
 fn fields(text: &str, id: &str) -> InputOptions {
     InputOptions {
@@ -94,6 +95,51 @@ fn bad_rows_are_counted_where_they_are_skipped() {
     assert_eq!(documents.skipped().to_string(), "skipped 2 bad rows");
 }
 
+#[test]
+fn values_stand_between_the_separators_that_are_given() {
+    for (separator, rows) in [
+        (";", "id;text\na;\"x;y\"\nb;1,5 \"z\"\n"),
+        ("|", "id|text\na|x;y\nb|1,5 \"z\"\n"),
+        ("tab", "id\ttext\na\tx;y\nb\t1,5 \"z\"\n"),
+    ] {
+        let given = InputOptions {
+            separator: Some(separator.parse().unwrap()),
+            ..args(Format::Csv, &[])
+        };
+        let read = all(open_bytes(&given, rows.as_bytes()).unwrap());
+        let expected = [text("a", "x;y"), text("b", "1,5 \"z\"")];
+        assert_eq!(read, expected, "{separator}");
+        let refused = refusal(Format::Csv, rows);
+        let remedy = format!("in it: add --separator '{separator}' if that separates its values");
+        assert!(refused.ends_with(&remedy), "{refused}");
+    }
+    let given = InputOptions {
+        separator: Some(Separator::TAB),
+        ..args(Format::Csv, &[])
+    };
+    let refused = message(open_bytes(&given, b"id,text\na,x\n"));
+    assert!(refused.contains("add --separator ','"), "{refused}");
+    // A quoted value ends before its separator.
+    let refused = message(open_bytes(&given, b"id\ttext\na\t\"x\",y\n"));
+    assert!(refused.contains("text follows the quote"), "{refused}");
+}
+
+#[test]
+fn without_a_separator_the_name_of_each_file_says_it() {
+    let folder = Folder::new();
+    let tabs = folder.write("a.tsv", "id\ttext\na\tx, y\n");
+    let commas = folder.write("b.csv", "id,text\nb,z\n");
+    let options = args(Format::Csv, &[tabs.clone(), commas.clone()]);
+    let read = all(open_bytes(&options, b"").unwrap());
+    assert_eq!(read, [text("a", "x, y"), text("b", "z")]);
+    let given = InputOptions {
+        separator: Some(Separator::COMMA),
+        ..args(Format::Csv, &[commas, tabs])
+    };
+    let refused = message(open_bytes(&given, b""));
+    assert!(refused.contains("a.tsv:1: the header"), "{refused}");
+}
+
 /// TB1, I2.
 #[test]
 fn a_quote_without_end_holds_no_more_than_a_row() {
@@ -102,6 +148,7 @@ fn a_quote_without_end_holds_no_more_than_a_row() {
     let mut documents = CsvDocuments::new(
         "f".into(),
         Box::new(endless),
+        Separator::COMMA,
         columns,
         Ids::Any,
         RowNumber::default(),
@@ -169,8 +216,9 @@ fn reads_of_any_size_give_the_same_rows() {
         }
         let seen = |reader: Box<dyn Read + Send>| -> Vec<Result<Document, String>> {
             let columns = args(Format::Csv, &[]).table_columns();
+            let (separator, number) = (Separator::COMMA, RowNumber::default());
             let documents =
-                CsvDocuments::new("f".into(), reader, columns, Ids::Any, RowNumber::default());
+                CsvDocuments::new("f".into(), reader, separator, columns, Ids::Any, number);
             let told = |fault| match fault {
                 CsvFault::Row(error) | CsvFault::File(error) => error.to_string(),
             };

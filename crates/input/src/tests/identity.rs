@@ -92,6 +92,13 @@ fn every_argument_that_says_how_it_is_read_shows() {
         &|args| args.fingerprint_field = named(),
         "--fingerprint-field not given then, n now",
     );
+    let table = args(Format::Csv, std::slice::from_ref(&path));
+    let separated = InputOptions {
+        separator: Some(crate::Separator::TAB),
+        ..table.clone()
+    };
+    let differences = of(&separated).differences(&of(&table));
+    assert_eq!(differences, ["--separator not given then, tab now"]);
     change(
         &|args| args.features_field = named(),
         "--features-field not given then, n now",

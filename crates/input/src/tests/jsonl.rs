@@ -340,7 +340,8 @@ fn rows_without_ids_can_be_called_by_their_numbers() {
     let message = message(open_bytes(&numbered(Format::Tsv, &[]), b""));
     assert_eq!(
         message,
-        "--id belongs to --format jsonl, csv, parquet or arrow, but the format is tsv"
+        "--id belongs to --format jsonl, csv, parquet or arrow, but the format is tsv; a table with a header and tabs \
+         is read with --format csv --separator tab"
     );
 }
 

@@ -33,6 +33,7 @@ fn options(words: &[&str]) -> InputOptions {
             "--text-field" => options.text_fields = value().into_iter().collect(),
             "--fingerprint-field" => options.fingerprint_field = value(),
             "--features-field" => options.features_field = value(),
+            "--separator" => options.separator = value().map(|name| name.parse().unwrap()),
             path => options.paths.push(path.into()),
         }
     }
@@ -271,7 +272,21 @@ fn fields_are_refused_where_the_format_has_none_of_the_kind() {
         ),
         (
             "--text-field t a.tsv",
-            "--text-field belongs to --format jsonl, csv, parquet or arrow, but the format is tsv",
+            "--text-field belongs to --format jsonl, csv, parquet or arrow, but the format is tsv; a table with a header and \
+             tabs is read with --format csv --separator tab",
+        ),
+        (
+            "--separator ; a.parquet",
+            "--separator belongs to --format csv, but the format is parquet",
+        ),
+        (
+            "--separator ; a.tsv",
+            "--separator belongs to --format csv, but the format is tsv; a table with a header and tabs is read \
+             with --format csv --separator tab",
+        ),
+        (
+            "--features-field f a.tsv",
+            "--features-field belongs to --format jsonl, but the format is tsv",
         ),
         (
             "--features-field f a.parquet",

@@ -51,8 +51,8 @@ fn pieces() -> Vec<Vec<u8>> {
 
 type Row = Vec<Vec<u8>>;
 
-/// The rows, and whether the last value ends, and nothing but a comma or line break follows a quoted one.
-fn rows(bytes: &[u8]) -> (Vec<Row>, bool) {
+/// The rows, and whether the last value ends, and nothing but a separator or line break follows a quoted one.
+fn rows(bytes: &[u8], separator: u8) -> (Vec<Row>, bool) {
     let mut bytes = bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes);
     let mut rows = Vec::new();
     loop {
@@ -75,7 +75,7 @@ fn rows(bytes: &[u8]) -> (Vec<Row>, bool) {
                 (true, [b'"', rest @ ..]) => (quoted, closed, bytes) = (false, true, rest),
                 (false, [b'"', rest @ ..]) if begins => (quoted, bytes) = (true, rest),
                 (false, [] | [b'\r' | b'\n', ..]) => break,
-                (false, [b',', rest @ ..]) => {
+                (false, [byte, rest @ ..]) if *byte == separator => {
                     row.push(Vec::new());
                     (begins, closed, bytes) = (true, false, rest);
                     continue;
@@ -116,29 +116,40 @@ fn documents(rows: &[Row]) -> Option<Vec<Option<Document>>> {
     Some(rows.iter().map(document).collect())
 }
 
-fn read(bytes: &[u8], skip_bad_lines: bool) -> Option<Vec<Document>> {
+fn read(bytes: &[u8], separator: u8, skip_bad_lines: bool) -> Option<Vec<Document>> {
     let mut options = InputOptions::walking(Vec::new());
     options.format = Some(Format::Csv);
+    options.separator = Some(char::from(separator).to_string().parse().unwrap());
     options.skip_bad_lines = skip_bad_lines;
     let read = parse_bytes(&options, AS_READ, bytes.to_vec());
     read.map_err(|error| assert_printable(&error.to_string()))
         .ok()
 }
 
-fn check(bytes: &[u8]) {
-    let (rows, ends) = rows(bytes);
+fn check(bytes: &[u8], separator: u8) {
+    let (rows, ends) = rows(bytes, separator);
     let expected = documents(&rows).filter(|_| ends);
     let strict: Option<Vec<_>> = expected.clone().and_then(|all| all.into_iter().collect());
-    assert_eq!(read(bytes, false), strict);
+    assert_eq!(read(bytes, separator, false), strict);
     let is_all_bad = |all: &Vec<Option<_>>| !all.is_empty() && all.iter().all(Option::is_none);
     let expected = expected.filter(|all| !is_all_bad(all));
     let good = expected.map(|all| all.into_iter().flatten().collect::<Vec<_>>());
-    let found = read(bytes, true);
+    let found = read(bytes, separator, true);
     assert_eq!(found, good);
     assert_within_limits(&found.unwrap_or_default());
 }
 
 #[test]
 fn rows_and_bad_rows() {
-    proptest!(cases(), |(Bytes(bytes) in spliced(pieces(), 16))| check(&bytes));
+    let separators = prop_oneof![Just(b','), Just(b'\t'), Just(b';')];
+    proptest!(cases(), |(Bytes(mut bytes) in spliced(pieces(), 16), separator in separators)| {
+        for byte in &mut bytes {
+            if *byte == b',' {
+                *byte = separator;
+            } else if *byte == separator {
+                *byte = b',';
+            }
+        }
+        check(&bytes, separator);
+    });
 }

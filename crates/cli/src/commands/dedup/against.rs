@@ -138,7 +138,7 @@ impl Corpus<'_> {
         let router = &self.args.router.router;
         let options = ["--corpus", self.name, "--router", router].map(str::to_owned);
         let words = words.chain(outputs).chain(options);
-        let words: Vec<String> = words.chain(input.words_for(format)).collect();
+        let words: Vec<String> = words.chain(input.words_for(output, format)).collect();
         let words: Vec<String> = words.iter().map(|word| quoted(word)).collect();
         words.join(" ")
     }
@@ -275,8 +275,8 @@ mod tests {
     }
 
     fn input(options: &str) -> InputArgs {
-        let words = ["dedup", "in.jsonl"].into_iter();
-        <Arguments as clap::Parser>::parse_from(words.chain(options.split_whitespace())).input
+        let words = std::iter::once("dedup").chain(options.split_whitespace());
+        <Arguments as clap::Parser>::parse_from(words).input
     }
 
     #[test]
@@ -297,6 +297,26 @@ mod tests {
                 Format::Csv,
                 "out _ csv --fingerprint-field f --id row --signed",
             ),
+            (
+                "out.csv",
+                "-f csv --separator |",
+                Format::Csv,
+                "out.csv _ csv --separator '|'",
+            ),
+            // The separator of a file without an option is what its name says.
+            (
+                "out.csv",
+                "-f csv in.tsv",
+                Format::Csv,
+                "out.csv _ csv --separator tab",
+            ),
+            (
+                "out.tsv",
+                "-f csv in.csv",
+                Format::Csv,
+                "out.tsv _ csv --separator ','",
+            ),
+            ("out.tsv", "-f csv in.tsv", Format::Csv, "out.tsv _ csv"),
             (
                 "out",
                 "--features-field $f",

@@ -38,6 +38,31 @@ fn rows_of_csv_are_written_again_with_their_line_breaks() {
     }
 }
 
+/// What is written has the separator of what is read.
+#[test]
+fn rows_with_other_separators_are_written_again_as_they_are() {
+    let folder = Folder::new();
+    let rows = "id;text;n\r\n1;\"a b; c\";1,5\r\n2;a b c;2,5\r\n3;\"d\ne\";3,5\r\n";
+    let expected = "id;text;n\r\n1;\"a b; c\";1,5\r\n3;\"d\ne\";3,5\r\n";
+    let input = folder.write("in.csv", rows);
+    let out = folder.path("out.csv");
+    dedup(&[&input, "-o", &out, "--separator", ";"], "");
+    assert_eq!(folder.read("out.csv"), expected);
+    let input = folder.write("in.tsv", rows.replace(';', "\t"));
+    let out = folder.path("out.tsv");
+    dedup(&[&input, "-o", &out, "--format", "csv"], "");
+    assert_eq!(folder.read("out.tsv"), expected.replace(';', "\t"));
+    let said = refuse(
+        &[&*folder.path("in.csv"), "-o", &out, "--separator", ";"],
+        "",
+    );
+    assert!(said.contains("looks like tsv"), "{said}");
+    for said in ["t", "ab", "\"", ""] {
+        let said = refuse(&[&input, "-o", &out, "--separator", said], "");
+        assert!(said.contains("or the word tab"), "{said}");
+    }
+}
+
 /// DD1, DD2.
 #[test]
 fn rows_are_preferred_by_a_column() {
@@ -115,11 +140,11 @@ fn what_is_no_csv_with_commas_is_named_as_what_it_is() {
     for (content, expected) in [
         (
             b"id;text\n1;a b\n".to_vec(),
-            "in.csv:1: the header is one column with \";\" in it, and CSV has commas",
+            "in.csv:1: the header is one column with \";\" in it: add --separator ';' if that separates its values",
         ),
         (
             b"id\ttext\n1\ta b\n".to_vec(),
-            "the header is one column with \"\\t\" in it",
+            "the header is one column with \"tab\" in it: add --separator 'tab'",
         ),
         (utf16, "in.csv looks like UTF-16"),
         (

@@ -23,6 +23,31 @@ fn compressed(codec: &str, content: &str) -> Vec<u8> {
     output.stdout
 }
 
+/// A file, and a folder as the library `datasets` saves it.
+#[test]
+fn what_is_no_parquet_yet_is_refused_with_the_way_to_it() {
+    let folder = Folder::new();
+    let file = folder.write("in.feather", "ARROW1");
+    for (name, content) in [
+        ("saved/dataset_info.json", "{}"),
+        (
+            "saved/state.json",
+            r#"{"_data_files": [{"filename": "data-1.arrow"}]}"#,
+        ),
+        ("saved/data-1.arrow", "ARROW1"),
+    ] {
+        folder.write(name, content);
+    }
+    let out = folder.path("out.arrow");
+    for input in [file, folder.path("saved")] {
+        let said = refuse(&[&input, "-o", &out], "");
+        for part in ["write_table", "to_parquet", "--format parquet"] {
+            assert!(said.contains(part), "{said}");
+        }
+    }
+    assert_eq!(folder.names(), ["in.feather", "saved"]);
+}
+
 #[test]
 fn what_is_only_read_is_recompressed_in_a_folder_where_that_is_asked_for() {
     let folder = Folder::new();
