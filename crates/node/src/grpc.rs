@@ -4,6 +4,7 @@ mod decode;
 mod streams;
 mod work;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -225,6 +226,11 @@ impl pb::shard_service_server::ShardService for ShardGrpc {
             Err(_absent) => pb::Reached::Unspecified,
         };
         let (epoch_numbers, epoch_generations) = epochs_from(&reports);
+        let counts = if request.counts_documents {
+            self.engine.document_counts()
+        } else {
+            BTreeMap::new()
+        };
         Ok(Response::new(pb::PingResponse {
             store: store.0.to_vec(),
             incarnation,
@@ -242,6 +248,8 @@ impl pb::shard_service_server::ShardService for ShardGrpc {
             reached: reached.into(),
             lacks_room: Some(peers.room() <= Room::Little),
             has_room_for_copies: Some(peers.room() == Room::Ample),
+            counted_shards: counts.keys().map(|shard| shard.0.into()).collect(),
+            document_counts: counts.into_values().collect(),
         }))
     }
 }

@@ -8,6 +8,7 @@ mod moving;
 mod nodes;
 mod placing;
 mod replication;
+mod settings;
 mod shards;
 mod shares;
 mod status;
@@ -48,8 +49,8 @@ directories and with --metadata only, then run this.")]
     #[command(after_help = "\
 A line for each part, and whether it is well: the metadata; the nodes that
 answer; whether each shard has a hot replica that answers; shards that are short
-of replicas, or of hot ones; copies under way; shards that are to move; and the
-corpora. Those of a creation or deletion that was cut short count as not well.
+of replicas, or of hot ones; copies under way; shards that are to move; how
+evenly the documents are shared; and the corpora. Those of a creation or deletion that was cut short count as not well.
 A node that does not answer counts if it holds shards, or is to hold some.
 
 The command only reads. It succeeds as soon as it could look, and fails if the
@@ -97,11 +98,13 @@ shard comes back when that node does.
 Example:
   simshard cluster move --shards 40-5f --to n2,n4 --metadata etcd://db:2379")]
     Move(moving::MoveArgs),
-    /// Plan an even share of shards for each node, and move them so with --yes
+    /// Plan an even share of the documents for each node, and move shards so with --yes
     #[command(after_help = "\
 A node that has joined gets shards, and one that is drained gets nothing. The
-plan moves as few shards as it can: none once no node has more than 1.1 times
-the mean. Nodes share evenly by the number of shards.
+plan moves as few documents as it can: none if no node has more than 1.1 times
+the mean, or less than 0.8 times. Nodes share the documents in proportion to
+their capacities (`set-capacity`), and the replicas of a shard go to different
+zones where there are enough (`set-zone`).
 
 Examples:
   simshard cluster rebalance         # print the plan
@@ -143,6 +146,22 @@ shards are to be, as `rebalance` does, and replaces what `move` has set.
 Example:
   simshard cluster set-replication --replicas 3 --hot 2")]
     SetReplication(replication::ReplicationArgs),
+    /// Say what a node shares with nodes that fail together with it, such as a rack
+    #[command(after_help = "\
+Plans put the replicas of a shard in different zones, where there are enough. All
+nodes without a zone count as one. The command moves nothing by itself.
+
+Example:
+  simshard cluster set-zone n1 rack-a")]
+    SetZone(settings::ZoneArgs),
+    /// Say how much a node can hold, in proportion to the others
+    #[command(after_help = "\
+A node of capacity 2 gets twice the documents of one of capacity 1, which is what
+nodes have by default. The command moves nothing by itself.
+
+Example:
+  simshard cluster set-capacity n1 2")]
+    SetCapacity(settings::CapacityArgs),
 }
 
 /// Where the metadata is.
@@ -230,6 +249,8 @@ pub async fn run(command: ClusterCommand) -> anyhow::Result<()> {
         ClusterCommand::Replace(args) => draining::replace(&args).await,
         ClusterCommand::Remove(args) => draining::remove(&args).await,
         ClusterCommand::SetReplication(args) => replication::run(&args).await,
+        ClusterCommand::SetZone(args) => settings::set_zone(&args).await,
+        ClusterCommand::SetCapacity(args) => settings::set_capacity(&args).await,
     }
 }
 

@@ -24,7 +24,7 @@ mod pairs;
 mod scan;
 mod threads;
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -174,6 +174,18 @@ impl Engine {
             Ok(counts.collect())
         })
         .await
+    }
+
+    /// The documents stored in each shard that the node searches, over all corpora. Shards without any are left out.
+    pub(crate) fn document_counts(&self) -> BTreeMap<ShardId, u64> {
+        let mut counts = BTreeMap::new();
+        for (_, corpus) in self.corpora.all_but(&HashSet::new()) {
+            for (shard, of_corpus) in corpus.counts() {
+                *counts.entry(shard).or_default() += of_corpus.documents;
+            }
+        }
+        counts.retain(|_, documents| *documents > 0);
+        counts
     }
 
     /// The corpora that the node holds, but for those left out, by uid: each with its layout, and how many documents are

@@ -10,7 +10,7 @@ use simshard_cluster::{
 };
 use simshard_node::ask_store;
 use simshard_topology::replication::{Epoch, StoreId};
-use simshard_topology::{NodeId, ShardId};
+use simshard_topology::{Candidate, NodeId, ShardId, ShardWeights};
 use tokio::time::{Instant, sleep};
 
 use crate::exit::UsageError;
@@ -22,12 +22,17 @@ pub(super) const ANSWER_TIMEOUT: Duration = Duration::from_secs(1);
 /// How often a node is asked before it counts as silent.
 const ATTEMPTS: u32 = 3;
 
+/// What a shard takes beside its documents, in documents. So the shards of a cluster that holds little are shared evenly.
+const WEIGHT_OF_A_SHARD: u64 = 1_000;
+
 /// The stores that have registered, and what those that answer have on disk.
 pub(super) struct Cluster {
     pub(super) stores: BTreeMap<StoreId, RegisteredStore>,
     pub(super) reports: BTreeMap<StoreId, Reports>,
     /// Those that have no room for copies of shards that they never held.
     without_room: BTreeSet<StoreId>,
+    /// The documents stored in each shard, over all corpora, as far as a node that searches it answered.
+    document_counts: BTreeMap<ShardId, u64>,
     settings: SettingsOfNodes,
 }
 
@@ -44,7 +49,13 @@ impl Cluster {
         let answers = answers.filter_map(|(&store, answer)| Some((store, answer?)));
         let answers: BTreeMap<StoreId, Answer> = answers.collect();
         let without_room = answers.iter().filter(|(_, answer)| !answer.has_room);
+        let mut document_counts = BTreeMap::new();
+        for (&shard, &documents) in answers.values().flat_map(|answer| &answer.document_counts) {
+            let count: &mut u64 = document_counts.entry(shard).or_default();
+            *count = (*count).max(documents);
+        }
         Ok(Self {
+            document_counts,
             without_room: without_room.map(|(store, _)| *store).collect(),
             reports: answers
                 .into_iter()
@@ -59,6 +70,34 @@ impl Cluster {
     pub(super) fn is_drained(&self, node: &NodeId) -> bool {
         let settings = self.settings.get(node);
         settings.is_some_and(|settings| settings.is_drained)
+    }
+
+    /// A node as plans see it.
+    pub(super) fn candidate(&self, node: NodeId) -> Candidate {
+        let settings = self.settings.get(&node);
+        let candidate = Candidate::new(node);
+        let Some(settings) = settings else {
+            return candidate;
+        };
+        let candidate = match settings.capacity {
+            Some(capacity) => candidate.with_capacity(capacity),
+            None => candidate,
+        };
+        match &settings.zone {
+            Some(zone) => candidate.in_zone(zone),
+            None => candidate,
+        }
+    }
+
+    /// The documents of a shard, if a node that searches it answered.
+    pub(super) fn documents(&self, shard: ShardId) -> u64 {
+        self.document_counts.get(&shard).copied().unwrap_or(0)
+    }
+
+    /// How heavy shards are, in documents.
+    pub(super) fn weights(&self) -> ShardWeights {
+        let weight = |shard| self.documents(ShardId(shard)) + WEIGHT_OF_A_SHARD;
+        ShardWeights::new(std::array::from_fn(|shard| weight(shard as u8)))
     }
 
     /// Whether a store that answered has room for copies of shards that it never held.
@@ -115,6 +154,7 @@ pub(super) fn warn_of_bad(error: &MetadataError) {
 struct Answer {
     reports: Reports,
     has_room: bool,
+    document_counts: BTreeMap<ShardId, u64>,
 }
 
 /// Asks a store, several times if it does not answer.
@@ -125,6 +165,7 @@ async fn answer_of(store: &RegisteredStore) -> Option<Answer> {
             return Some(Answer {
                 reports: news.epochs.into_iter().collect(),
                 has_room: news.has_room_for_copies,
+                document_counts: news.document_counts,
             });
         }
         // A connection that is refused fails at once.

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use anyhow::bail;
 use simshard_cluster::{KeyValueStore, Targets, shard_records, targets};
 use simshard_topology::replication::ShardRecords;
-use simshard_topology::{NodeId, ShardId, ShardMap, ShardSet, plan_evenly};
+use simshard_topology::{Candidate, NodeId, Plan, ShardId, ShardMap, ShardSet, plan};
 
 use super::asked::{Cluster, warn_of_bad};
 use crate::exit::UsageError;
@@ -31,7 +31,7 @@ impl Layout {
 
     /// All nodes that run but one, and but those that are drained. One that does not run is left out if it holds nothing;
     /// else it must come back first, or be drained.
-    pub(super) fn nodes(&self, without: Option<&NodeId>) -> anyhow::Result<Vec<NodeId>> {
+    pub(super) fn nodes(&self, without: Option<&NodeId>) -> anyhow::Result<Vec<Candidate>> {
         without.map(|node| self.cluster.of_node(node)).transpose()?;
         let stores = self.cluster.stores.values();
         let stores = stores.filter(|store| {
@@ -42,11 +42,17 @@ impl Layout {
         let nodes = stores.map(|store| store.node.clone());
         let nodes: BTreeSet<NodeId> = nodes.filter(|node| Some(node) != without).collect();
         check_answer(&self.cluster, &nodes)?;
-        Ok(nodes.into_iter().collect())
+        let candidate = |node| self.cluster.candidate(node);
+        Ok(nodes.into_iter().map(candidate).collect())
+    }
+
+    /// The documents of some shards.
+    pub(super) fn documents(&self, shards: ShardSet) -> u64 {
+        shards.iter().map(|shard| self.cluster.documents(shard)).sum()
     }
 
     /// An even share for each of these nodes, by few moves. Refuses it if one that gets shards has no room for copies.
-    pub(super) fn planned(&self, nodes: &[NodeId], replicas: usize) -> anyhow::Result<ShardMap> {
+    pub(super) fn planned(&self, nodes: &[Candidate], replicas: usize) -> anyhow::Result<Plan> {
         let left = nodes.len();
         if left < replicas {
             let problem = format!(
@@ -55,10 +61,10 @@ impl Layout {
             );
             return Err(UsageError(problem).into());
         }
-        let after = plan_evenly(Some(&self.map), nodes, replicas);
-        let after = after.map_err(|error| UsageError(error.to_string()))?;
-        check_room(&self.cluster, &self.map, &after)?;
-        Ok(after)
+        let plan = plan(Some(&self.map), nodes, &self.cluster.weights(), replicas);
+        let plan = plan.map_err(|error| UsageError(error.to_string()))?;
+        check_room(&self.cluster, &self.map, &plan.map)?;
+        Ok(plan)
     }
 
     /// The map in which one node has all that another one has now.

@@ -43,13 +43,13 @@ pub(super) async fn run(args: &ReplicationArgs) -> anyhow::Result<()> {
     let keys = args.metadata.keys()?;
     // All that may be refused is known before anything is changed.
     let layout = Layout::read(&*keys).await?;
-    let after = layout.planned(&layout.nodes(None)?, want.into())?;
+    let plan = layout.planned(&layout.nodes(None)?, want.into())?;
     wish_for(&*keys, want, hot).await?;
     note(format!(
         "shards are to have {want} replicas, {hot} of them hot"
     ));
     // Nodes that never held a shard come to a target at once.
-    let targets = ShardId::all().map(|shard| (shard, nodes_of(&after, shard)));
+    let targets = ShardId::all().map(|shard| (shard, nodes_of(&plan.map, shard)));
     set_targets(&*keys, &targets.collect(), ShardSet::EMPTY).await?;
     Placing::Replicas.wait(&*keys, &args.wait).await
 }

@@ -4,13 +4,15 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value, json};
 use simshard_cluster::{
-    CorpusState, RegisteredStore, Targets, recorded_corpora, shard_records, targets,
+    CorpusState, KeyValueStore, RegisteredStore, Targets, recorded_corpora, shard_records, targets,
 };
-use simshard_topology::ShardSet;
+use simshard_topology::{Balance, ShardSet};
 use simshard_topology::replication::{ShardRecord, ShardRecords, StoreId};
 
 use super::TableArgs;
 use super::asked::warn_of_bad;
+use super::layout::Layout;
+use super::moving::replicas;
 use super::nodes::ask;
 use crate::say;
 
@@ -41,6 +43,7 @@ pub(super) async fn run(args: &TableArgs) -> anyhow::Result<()> {
         short("hot", &records, lacks_hot),
         learners(&records, &asked),
         moves(&records, &targets, &asked),
+        balance(&*keys).await,
         corpora_of(&states),
     ];
     let mut text = "part\twell\tdetails".to_owned();
@@ -202,6 +205,33 @@ fn moves(records: &ShardRecords, targets: &Targets, asked: &Asked) -> Finding {
     finding("moves", are_well, details, facts)
 }
 
+/// Whether a plan would share the documents clearly better than they are.
+async fn balance(keys: &dyn KeyValueStore) -> Finding {
+    let plan = async {
+        let layout = Layout::read(keys).await?;
+        layout.planned(&layout.nodes(None)?, replicas(&layout.records)?)
+    };
+    match plan.await {
+        Ok(plan) => balance_of(plan.balance),
+        Err(error) => {
+            let facts = json!({ "unknown": error.to_string() });
+            finding("balance", true, format!("not known now: {error}"), facts)
+        }
+    }
+}
+
+fn balance_of(balance: Balance) -> Finding {
+    /// A plan that is better by this factor is worth its moves.
+    const MARGIN: f64 = 1.1;
+    let (now, planned) = (balance.before.unwrap_or(1.0), balance.after);
+    let is_well = now <= MARGIN * planned;
+    let mut details = format!("the fullest node has {now:.2} times the mean");
+    if !is_well {
+        details += &format!("; {planned:.2} times after `simshard cluster rebalance`");
+    }
+    finding("balance", is_well, details, json!({ "fullest": now, "planned": planned }))
+}
+
 /// Corpora whose creation or deletion was cut short are not usable until it is repeated.
 fn corpora_of(states: &[CorpusState]) -> Finding {
     let count = |wanted| states.iter().filter(|state| **state == wanted).count();
@@ -337,6 +367,27 @@ mod tests {
             let found = moves(&records, &target(name), &asked(answering));
             assert_eq!(found.columns(), expected);
         }
+    }
+
+    #[test]
+    fn a_balance_that_a_plan_makes_clearly_better_is_not_well() {
+        let of = |before, after| {
+            balance_of(Balance {
+                before: Some(before),
+                after,
+                least: 1.0,
+            })
+        };
+        assert_eq!(
+            of(1.09, 1.02).columns(),
+            "balance\tyes\tthe fullest node has 1.09 times the mean"
+        );
+        assert_eq!(
+            of(1.5, 1.02).columns(),
+            "balance\tno\tthe fullest node has 1.50 times the mean; 1.02 times after `simshard cluster rebalance`"
+        );
+        // One shard may be heavier than what nodes have in the mean.
+        assert!(of(3.0, 3.0).is_well);
     }
 
     #[test]
