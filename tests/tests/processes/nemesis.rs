@@ -5,6 +5,7 @@
 mod faults;
 mod on_hosts;
 mod oracle;
+mod reshaped;
 mod short_lived;
 mod whole_reads;
 
