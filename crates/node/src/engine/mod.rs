@@ -177,15 +177,20 @@ impl Engine {
     }
 
     /// The documents stored in each shard that the node searches, over all corpora. Shards without any are left out.
-    pub(crate) fn document_counts(&self) -> BTreeMap<ShardId, u64> {
-        let mut counts = BTreeMap::new();
-        for (_, corpus) in self.corpora.all_but(&HashSet::new()) {
-            for (shard, of_corpus) in corpus.counts() {
-                *counts.entry(shard).or_default() += of_corpus.documents;
+    pub(crate) async fn document_counts(
+        self: &Arc<Self>,
+    ) -> Result<BTreeMap<ShardId, u64>, NodeError> {
+        self.run(Class::Small, None, |engine, _| {
+            let mut counts = BTreeMap::new();
+            for (_, corpus) in engine.corpora.all_but(&HashSet::new()) {
+                for (shard, of_corpus) in corpus.counts() {
+                    *counts.entry(shard).or_default() += of_corpus.documents;
+                }
             }
-        }
-        counts.retain(|_, documents| *documents > 0);
-        counts
+            counts.retain(|_, documents| *documents > 0);
+            Ok(counts)
+        })
+        .await
     }
 
     /// The corpora that the node holds, but for those left out, by uid: each with its layout, and how many documents are
