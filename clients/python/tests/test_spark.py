@@ -17,6 +17,7 @@ pytestmark = pytest.mark.skipif("SIMSHARD_LONG" not in os.environ, reason="Spark
 
 @pytest.fixture(scope="module")
 def spark() -> Iterator[Any]:
+    pytest.importorskip("pyspark")
     from pyspark.sql import SparkSession
 
     builder = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
@@ -73,7 +74,12 @@ def test_texts_have_the_fingerprints_of_the_engine(spark: Any) -> None:
 
     texts = ["one two three", None, "", "Ein Text über Füchse", "!"]
     df = spark.createDataFrame([(text,) for text in texts], "body string")
-    rows = on_spark.fingerprint(df, "body").collect()
+    for _ in range(2):
+        rows = on_spark.fingerprint(df, "body").collect()
+    with pytest.raises(ValueError, match="already"):
+        on_spark.fingerprint(df, "body", into="body")
+    with pytest.raises(ValueError, match="nonsense"):
+        on_spark.fingerprint(df, "body", recipe="nonsense")
     assert [row.body for row in rows] == texts
     assert [row.fingerprint is None for row in rows] == [False, True, True, False, True]
     expected = simshard.fingerprint([texts[0], texts[3]])

@@ -277,6 +277,13 @@ pub async fn corpora(data: &Path) -> anyhow::Result<Arc<Corpora>> {
         id: NodeId::new(EMBEDDED_NODE)?,
         address: "http://127.0.0.1:1".to_owned(),
     };
+    if !FileStore::corpora_file(&layout_file(data)).exists() {
+        let problem = format!(
+            "{} has no file of corpora: copy it with all that is in it",
+            data.display()
+        );
+        return Err(UsageError(problem).into());
+    }
     let store = metadata(ClusterLayout::planned(vec![node], 1)?, Some(data));
     Ok(store.corpora().await?)
 }

@@ -162,7 +162,12 @@ mod tests {
         change_node_settings(&keys, &node("n2"), drain)
             .await
             .unwrap();
-        for value in [r#"{"zone":7}"#, r#"{"zone":"r 1"}"#, r#"{"capacity":0}"#, "{"] {
+        for value in [
+            r#"{"zone":7}"#,
+            r#"{"zone":"r 1"}"#,
+            r#"{"capacity":0}"#,
+            "{",
+        ] {
             let damage = Transaction::new().put("nodes/n1", value);
             let damaged = keys.commit(&damage).await.unwrap();
             assert!(matches!(damaged, Outcome::Committed(_)));

@@ -15,8 +15,11 @@ fn all() -> Queries {
 
 /// A directory of `serve --data` that holds all documents, with ids, in a corpus of a recipe.
 async fn fill(data: &str) {
-    let server = Process::serve(binary(), ["serve", "--listen", "127.0.0.1:0", "--data", data]);
-    let client = Client::connect(server.url()).unwrap();
+    let server = Process::serve(
+        binary(),
+        ["serve", "--listen", "127.0.0.1:0", "--data", data],
+    );
+    let client = Client::new(server.url()).unwrap();
     let create = v1::CreateCorpusRequest {
         name: "pages".to_owned(),
         recipe: "words-v3".to_owned(),
@@ -25,7 +28,9 @@ async fn fill(data: &str) {
     client.create_corpus(create).await.unwrap();
     let documents = Documents {
         keys: all(),
-        ids: (0..DOCUMENTS).map(|number| format!("id {number}")).collect(),
+        ids: (0..DOCUMENTS)
+            .map(|number| format!("id {number}"))
+            .collect(),
     };
     assert_eq!(client.insert("pages", documents).await.unwrap(), DOCUMENTS);
     assert_eq!(block_in_place(|| server.terminate()), Some(0));
@@ -34,7 +39,16 @@ async fn fill(data: &str) {
 /// Starts a node that registers itself, with a directory.
 fn node(name: &str, data: &Path, metadata: &str) -> Waiting {
     let data = data.to_str().unwrap();
-    let args = ["serve", "node", "--name", name, "--data", data, "--metadata", metadata];
+    let args = [
+        "serve",
+        "node",
+        "--name",
+        name,
+        "--data",
+        data,
+        "--metadata",
+        metadata,
+    ];
     Waiting::start(binary(), [&args[..], &["--listen", "127.0.0.1:0"]].concat())
 }
 
@@ -42,7 +56,11 @@ fn operate(args: &[&str], metadata: &str) -> Result<(), String> {
     let args = [&["cluster"], args, &["--metadata", metadata]].concat();
     let output = block_in_place(|| run(binary(), args, ""));
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    if output.status.success() { Ok(()) } else { Err(said) }
+    if output.status.success() {
+        Ok(())
+    } else {
+        Err(said)
+    }
 }
 
 /// Whether all documents are found, with their ids.
@@ -72,9 +90,16 @@ async fn what_a_single_process_stored_goes_on_in_a_cluster() {
     let first = node("n1", &Path::new(&data).join("local"), &metadata);
     operate(&["adopt", &data], &metadata).unwrap();
     let first = block_in_place(|| first.listening());
-    let args = ["serve", "router", "--metadata", &metadata, "--listen", "127.0.0.1:0"];
+    let args = [
+        "serve",
+        "router",
+        "--metadata",
+        &metadata,
+        "--listen",
+        "127.0.0.1:0",
+    ];
     let router = block_in_place(|| Process::serve(binary(), args));
-    let client = Client::connect(router.url()).unwrap();
+    let client = Client::new(router.url()).unwrap();
     until("all documents are found", async || are_found(&client).await).await;
     let corpora = client.list_corpora().await.unwrap();
     assert_eq!(corpora[0].recipe, "words-v3");

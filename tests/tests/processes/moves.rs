@@ -55,7 +55,9 @@ async fn shards_of_one_replica_move_while_all_goes_on() {
     load.until_more(20).await;
     let plan = operate(&cluster, &["rebalance"]);
     assert!(
-        plan.starts_with("node\tshards before\tshards after\tdocuments before\tdocuments after\tto copy\n"),
+        plan.starts_with(
+            "node\tshards before\tshards after\tdocuments before\tdocuments after\tto copy\n"
+        ),
         "{plan}"
     );
     assert_eq!(holders(&cluster).await, after);
@@ -101,16 +103,15 @@ async fn plans_know_zones_and_capacities_and_documents() {
         operate(&cluster, &["set-zone", node, zone]);
     }
     operate(&cluster, &["set-replication", "--replicas", "2"]);
-    let records = records(&cluster).await;
     let zones = zones_of(&cluster);
-    for record in records.values() {
-        let zones: BTreeSet<&str> = record
-            .in_sync
-            .iter()
+    until_all(&cluster, "replicas are in different zones", |record| {
+        let stores = record.in_sync.iter();
+        let zones: BTreeSet<&str> = stores
             .map(|entry| &*zones[&entry.store.to_string()])
             .collect();
-        assert_eq!(zones.len(), 2, "{record:?}");
-    }
+        zones.len() == 2 && record.in_sync.len() == 2
+    })
+    .await;
     operate(&cluster, &["set-zone", "n1", "--none"]);
     refuse(&cluster, &["set-zone", "n9", "a"], "n9");
     load.end(&cluster.client()).await;
@@ -119,7 +120,10 @@ async fn plans_know_zones_and_capacities_and_documents() {
 /// The zone of each store.
 fn zones_of(cluster: &ProcessCluster) -> BTreeMap<String, String> {
     let nodes = operate(cluster, &["nodes"]);
-    let columns = nodes.lines().skip(1).map(|line| line.split('\t').collect::<Vec<_>>());
+    let columns = nodes
+        .lines()
+        .skip(1)
+        .map(|line| line.split('\t').collect::<Vec<_>>());
     let zones = columns.map(|columns| (columns[2].to_owned(), columns[5].to_owned()));
     zones.collect()
 }

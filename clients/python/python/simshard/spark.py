@@ -3,8 +3,9 @@
 Fingerprints are of Spark's type ``long``, which has a sign: those above 2**63 are negative (two's complement). The
 workers need this package, NumPy and pyarrow.
 
-No worker needs to hold the set: it is cut into parts that find their own pairs. Each fingerprint goes to ``distance`` + 1
-of them, and to more where very many agree in a block.
+No worker holds the set: it is cut into parts that find their own pairs. Each fingerprint goes to ``distance`` + 1 of
+them, and to more where very many agree in a block. For clusters, one worker holds one link of 16 bytes for each
+fingerprint that is near another.
 """
 
 from __future__ import annotations
@@ -33,13 +34,19 @@ Batches = Iterable[pa.RecordBatch]
 
 def fingerprint(df: DataFrame, text: str, *, recipe: str = "words-v3", into: str = "fingerprint") -> DataFrame:
     """Add the fingerprints of a column of texts; null where a text is null, or has none, as one without words."""
-    from pyspark.sql.types import LongType, StructType
+    from pyspark.sql.types import LongType, StructField, StructType
+
+    _check_new(df, into)
+    # Who gives a wrong recipe learns it now, and not from a worker.
+    _simshard.fingerprint([], recipe)
 
     def add(batches: Batches) -> Iterator[pa.RecordBatch]:
         for batch in batches:
-            yield batch.append_column(into, _fingerprints_of(batch.column(text), recipe))
+            columns = [*batch.columns, _fingerprints_of(batch.column(text), recipe)]
+            yield pa.RecordBatch.from_arrays(columns, names=[*batch.schema.names, into])
 
-    return df.mapInArrow(add, StructType(df.schema.fields).add(into, LongType()))
+    # A schema is changed by what is added to it.
+    return df.mapInArrow(add, StructType([*df.schema.fields, StructField(into, LongType())]))
 
 
 def find_pairs(df: DataFrame, fingerprint: str = "fingerprint", *, distance: int = 3) -> DataFrame:
@@ -66,6 +73,7 @@ def find_clusters(
     """
     from pyspark.sql import functions as F
 
+    _check_new(df, into)
     leads = Leads(distance)
 
     def link(batches: Batches) -> Iterator[pa.RecordBatch]:
@@ -79,25 +87,27 @@ def find_clusters(
     links = _parts(df, fingerprint, leads).mapInArrow(link, "a long, b long").persist()
     tasks = -(-links.count() // _LINKS_A_TASK)
     while tasks > 1:
-        links = links.repartition(tasks).mapInArrow(merge, "a long, b long").persist()
+        before, links = links, links.repartition(tasks).mapInArrow(merge, "a long, b long").persist()
         fewer = -(-links.count() // _LINKS_A_TASK)
+        before.unpersist()
         if fewer == tasks:
             break
         tasks = fewer
-    links = links.coalesce(1).mapInArrow(merge, "a long, b long")
-    found = links.select(F.col("a").alias(into), F.col("b").alias("__fingerprint"))
-    rows = df.join(found, df[fingerprint] == found["__fingerprint"], "left")
-    cluster = F.coalesce(found[into], df[fingerprint]).alias(into)
-    return rows.select(*(df[name] for name in df.columns), cluster)
+    found = links.repartition(1).mapInArrow(merge, "a long, b long").select(F.col("a").alias(into), "b")
+    fingerprints = df[_quoted(fingerprint)].cast("long")
+    rows = df.join(found, fingerprints == found["b"], "left")
+    return rows.select(df["*"], F.coalesce(found[_quoted(into)], fingerprints).alias(into))
 
 
 def _parts(df: DataFrame, fingerprint: str, leads: Leads) -> DataFrame:
     """Return the fingerprints with their parts: those of one part are in one task."""
     from pyspark.sql import functions as F
 
-    distinct = df.select(F.col(fingerprint).alias("fingerprint")).where("fingerprint is not null").distinct().persist()
+    column = df[_quoted(fingerprint)].cast("long").alias("fingerprint")
+    distinct = df.select(column).where("fingerprint is not null").distinct()
     count = distinct.count()
-    tasks = max(-(-count * len(leads.first) // _ROWS_A_TASK), df.sparkSession.sparkContext.defaultParallelism)
+    usual = int(df.sparkSession.conf.get("spark.sql.shuffle.partitions", "200") or 200)
+    tasks = max(-(-count * len(leads.first) // _ROWS_A_TASK), usual)
 
     def firsts(batches: Batches) -> Iterator[pa.RecordBatch]:
         for batch in batches:
@@ -118,6 +128,15 @@ def _parts(df: DataFrame, fingerprint: str, leads: Leads) -> DataFrame:
 
     parts = distinct.mapInArrow(rows, "lead short, key long, fingerprint long")
     return parts.repartition(tasks, "lead", "key")
+
+
+def _check_new(df: DataFrame, column: str) -> None:
+    if column in df.columns:
+        raise ValueError(f"there is a column {column!r} already: give another name")
+
+
+def _quoted(column: str) -> str:
+    return "`" + column.replace("`", "``") + "`"
 
 
 def _by_lead(batches: Batches) -> Iterator[tuple[int, Fingerprints]]:

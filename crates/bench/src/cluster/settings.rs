@@ -136,7 +136,8 @@ pub enum Case {
     /// How a node with replicas of a large corpus comes back: after a minute with 100,000 inserts, another with as many
     /// removes, and with an empty directory
     Copies,
-    /// Nodes are drained, one after the other: the longest times without a successful search or insert
+    /// All shards of a node move to the others and back, node after node: the longest times without a successful search or
+    /// insert
     NodeDrained,
     /// Nodes are restarted, one after the other: the same
     RollingRestart,

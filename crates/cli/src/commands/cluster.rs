@@ -46,8 +46,8 @@ run this command: the node serves all documents and corpora. Others can join
 then, and take replicas.
 
 Example:
-  simshard serve node --name n1 --data DIR/local --metadata …
-  simshard cluster adopt DIR --metadata …")]
+  simshard serve node --name n1 --data DIR/local --metadata etcd://db:2379
+  simshard cluster adopt DIR --metadata etcd://db:2379")]
     Adopt(init::AdoptArgs),
     /// Tell whether the cluster is well, as TSV: what an operator looks at first
     #[command(after_help = "\

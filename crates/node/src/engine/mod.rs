@@ -181,9 +181,12 @@ impl Engine {
         self: &Arc<Self>,
     ) -> Result<BTreeMap<ShardId, u64>, NodeError> {
         self.run(Class::Small, None, |engine, _| {
-            let mut counts = BTreeMap::new();
+            let built = engine.heat.built();
+            let mut counts = BTreeMap::<ShardId, u64>::new();
             for (_, corpus) in engine.corpora.all_but(&HashSet::new()) {
-                for (shard, of_corpus) in corpus.counts() {
+                for (shard, of_corpus) in
+                    corpus.counts().filter(|(shard, _)| built.contains(*shard))
+                {
                     *counts.entry(shard).or_default() += of_corpus.documents;
                 }
             }

@@ -176,12 +176,15 @@ impl<'a> Relief<'a> {
     fn fill_once(&mut self, short: &[usize], mean: f64) {
         let nodes = 0..self.task.nodes.len();
         let giving = self.level_of_giving(short, mean);
-        let limit = |node: usize| match short.contains(&node) {
-            true => weight_at(mean, self.capacity(node)),
-            false => weight_at(giving, self.capacity(node)).min(self.draft.loads[node]),
+        let limit = |node: usize| {
+            if short.contains(&node) {
+                weight_at(mean, self.capacity(node))
+            } else {
+                weight_at(giving, self.capacity(node)).min(self.draft.loads[node])
+            }
         };
         self.limits = nodes.clone().map(limit).collect();
-        let kept = |node: usize| weight_at(FILLED * mean, self.capacity(node));
+        let kept = |node: usize| (FILLED * mean * self.capacity(node)).ceil() as u64;
         let kept: Vec<u64> = nodes.clone().map(kept).collect();
         self.marks.clone_from(&kept);
         for node in nodes {
@@ -191,7 +194,8 @@ impl<'a> Relief<'a> {
 
     /// The highest level above which nodes hold as much as short ones lack.
     fn level_of_giving(&self, short: &[usize], mean: f64) -> f64 {
-        let over = |node: usize, level: f64| self.draft.loads[node] as f64 - level * self.capacity(node);
+        let over =
+            |node: usize, level: f64| self.draft.loads[node] as f64 - level * self.capacity(node);
         let lack: f64 = short.iter().map(|&node| -over(node, FILLED * mean)).sum();
         let nodes = || 0..self.task.nodes.len();
         let levels = nodes().map(|node| self.level(node, self.draft.loads[node]));

@@ -170,7 +170,10 @@ pub(crate) fn p4_little_changes(scene: &Scene, plan: &Plan) -> Checked {
     };
     let keeps = p1_each_shard_has_its_replicas(scene, previous)
         .and_then(|()| p2_replicas_are_spread_over_zones(scene, previous));
-    let has_short = scene.nodes.iter().any(|node| is_short(scene, previous, node));
+    let has_short = scene
+        .nodes
+        .iter()
+        .any(|node| is_short(scene, previous, node));
     let highest = GOOD.max(plan.balance.least) - ROUNDING;
     let is_good = balance(scene, previous) <= highest && !has_short;
     ensure(keeps.is_err() || !is_good || plan.map == *previous, || {
@@ -181,8 +184,15 @@ pub(crate) fn p4_little_changes(scene: &Scene, plan: &Plan) -> Checked {
 /// P4 where shards are light and may go to any node: how much nodes give up.
 pub(crate) fn p4_nodes_give_up_their_excess_only(scene: &Scene, plan: &Plan) -> Checked {
     let previous = scene.previous.as_ref().unwrap();
-    let has_short = scene.nodes.iter().any(|node| is_short(scene, previous, node));
-    let highest = if has_short { 1.0 } else { GOOD.max(plan.balance.least) };
+    let has_short = scene
+        .nodes
+        .iter()
+        .any(|node| is_short(scene, previous, node));
+    let highest = if has_short {
+        1.0
+    } else {
+        GOOD.max(plan.balance.least)
+    };
     for node in &scene.nodes {
         let (before, after) = (previous.shards_of(&node.id), plan.map.shards_of(&node.id));
         let limit = highest * scene.mean() * capacity(node);

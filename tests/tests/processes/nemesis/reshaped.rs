@@ -90,7 +90,10 @@ impl Chaos {
                 Some(status) => {
                     let said = self.cluster.folder().join("said");
                     let said = std::fs::read_to_string(said).unwrap();
-                    assert!(last_fault.elapsed() < PATIENCE, "{command}: {status}: {said}");
+                    assert!(
+                        last_fault.elapsed() < PATIENCE,
+                        "{command}: {status}: {said}"
+                    );
                     child = self.start(command);
                 }
                 None => assert!(last_fault.elapsed() < PATIENCE, "{command} does not end"),
@@ -127,19 +130,19 @@ impl Chaos {
     /// Waits until the cluster is as a step leaves it.
     async fn until_placed(&self, nodes: usize, replicas: usize) {
         let metadata = format!("file:{}", self.cluster.metadata_file().display());
-        until("each shard has all its replicas", async || {
-            is_whole(&metadata, replicas).await
+        let what = format!("{replicas} replicas of each shard are on {nodes} nodes");
+        until(&what, async || {
+            let records = records(&self.cluster).await;
+            let entries = records.values().flat_map(|record| &record.in_sync);
+            let holders: BTreeSet<_> = entries.map(|entry| entry.store).collect();
+            let are_there = records.values().all(|record| record.learners.is_empty());
+            are_there && holders.len() == nodes && is_whole(&metadata, replicas).await
         })
         .await;
-        let records = records(&self.cluster).await;
-        let entries = records.values().flat_map(|record| &record.in_sync);
-        let holders: BTreeSet<_> = entries.map(|entry| entry.store).collect();
-        assert_eq!(holders.len(), nodes);
-        assert!(records.values().all(|record| record.learners.is_empty()));
     }
 }
 
-/// F1: nothing is lost, whoever dies meanwhile.
+/// Nothing is lost when processes die meanwhile.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_cluster_grows_and_shrinks_while_processes_die() {
     let mut cluster = ProcessCluster::start(Shape::of(NODES).with_replicas(1));

@@ -1,7 +1,7 @@
 //! Requests of one document or one query each while something fails, and the longest times without a success.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use simshard_client::v1 as pb;

@@ -8,9 +8,9 @@ use simshard_cluster::{
     KeyValueStore, MetadataError, RegisteredStore, SettingsOfNodes, node_settings,
     registered_stores,
 };
-use simshard_node::ask_store;
-use simshard_topology::replication::{Epoch, StoreId};
-use simshard_topology::{Candidate, NodeId, ShardId, ShardWeights};
+use simshard_node::{ask_store, ask_store_to_count};
+use simshard_topology::replication::{Epoch, ShardRecord, StoreId};
+use simshard_topology::{Candidate, NodeId, ShardId};
 use tokio::time::{Instant, sleep};
 
 use crate::exit::UsageError;
@@ -22,17 +22,14 @@ pub(super) const ANSWER_TIMEOUT: Duration = Duration::from_secs(1);
 /// How often a node is asked before it counts as silent.
 const ATTEMPTS: u32 = 3;
 
-/// What a shard takes beside its documents, in documents. So the shards of a cluster that holds little are shared evenly.
-const WEIGHT_OF_A_SHARD: u64 = 1_000;
-
 /// The stores that have registered, and what those that answer have on disk.
 pub(super) struct Cluster {
     pub(super) stores: BTreeMap<StoreId, RegisteredStore>,
     pub(super) reports: BTreeMap<StoreId, Reports>,
     /// Those that have no room for copies of shards that they never held.
     without_room: BTreeSet<StoreId>,
-    /// The documents stored in each shard, over all corpora, as far as a node that searches it answered.
-    document_counts: BTreeMap<ShardId, u64>,
+    /// The documents stored in the shards of each store, over all corpora, where it has counted them.
+    document_counts: BTreeMap<StoreId, BTreeMap<ShardId, u64>>,
     settings: SettingsOfNodes,
 }
 
@@ -49,13 +46,11 @@ impl Cluster {
         let answers = answers.filter_map(|(&store, answer)| Some((store, answer?)));
         let answers: BTreeMap<StoreId, Answer> = answers.collect();
         let without_room = answers.iter().filter(|(_, answer)| !answer.has_room);
-        let mut document_counts = BTreeMap::new();
-        for (&shard, &documents) in answers.values().flat_map(|answer| &answer.document_counts) {
-            let count: &mut u64 = document_counts.entry(shard).or_default();
-            *count = (*count).max(documents);
-        }
+        let counts = answers.iter();
+        let counts =
+            counts.filter_map(|(&store, answer)| Some((store, answer.document_counts.clone()?)));
         Ok(Self {
-            document_counts,
+            document_counts: counts.collect(),
             without_room: without_room.map(|(store, _)| *store).collect(),
             reports: answers
                 .into_iter()
@@ -89,15 +84,13 @@ impl Cluster {
         }
     }
 
-    /// The documents of a shard, if a node that searches it answered.
-    pub(super) fn documents(&self, shard: ShardId) -> u64 {
-        self.document_counts.get(&shard).copied().unwrap_or(0)
-    }
-
-    /// How heavy shards are, in documents.
-    pub(super) fn weights(&self) -> ShardWeights {
-        let weight = |shard| self.documents(ShardId(shard)) + WEIGHT_OF_A_SHARD;
-        ShardWeights::new(std::array::from_fn(|shard| weight(shard as u8)))
+    /// The documents of a shard. `None` if no hot replica has counted them.
+    pub(super) fn documents(&self, shard: ShardId, record: &ShardRecord) -> Option<u64> {
+        let hot = record.in_sync.iter().filter(|entry| entry.hot);
+        let counted = hot.filter_map(|entry| self.document_counts.get(&entry.store));
+        counted
+            .map(|counts| counts.get(&shard).copied().unwrap_or(0))
+            .max()
     }
 
     /// Whether a store that answered has room for copies of shards that it never held.
@@ -154,14 +147,14 @@ pub(super) fn warn_of_bad(error: &MetadataError) {
 struct Answer {
     reports: Reports,
     has_room: bool,
-    document_counts: BTreeMap<ShardId, u64>,
+    document_counts: Option<BTreeMap<ShardId, u64>>,
 }
 
 /// Asks a store, several times if it does not answer.
 async fn answer_of(store: &RegisteredStore) -> Option<Answer> {
     for _ in 0..ATTEMPTS {
         let asked = Instant::now();
-        if let Some(news) = ask_store(&store.address, store.id, ANSWER_TIMEOUT).await {
+        if let Some(news) = ask_store_to_count(&store.address, store.id, ANSWER_TIMEOUT).await {
             return Some(Answer {
                 reports: news.epochs.into_iter().collect(),
                 has_room: news.has_room_for_copies,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use clap::{Args, ValueHint};
 use simshard_cluster::{
-    Corpora, FileStore, KeyValueStore, MetadataError, MetadataStore, RegisteredStore, initialize,
+    FileStore, KeyValueStore, MetadataError, MetadataStore, RegisteredStore, initialize,
     registered_stores, wait_for_stores, waiting_stores,
 };
 use simshard_topology::{NodeId, ShardMap, plan_evenly};
@@ -70,14 +70,27 @@ pub(super) async fn run(args: &InitArgs) -> anyhow::Result<()> {
 
 /// Begins a cluster of the one node that serves what a single process served.
 pub(super) async fn adopt(args: &AdoptArgs) -> anyhow::Result<()> {
-    let corpora = embedded::corpora(&args.data).await?;
+    embedded::corpora(&args.data).await?;
     let keys = args.metadata.keys()?;
     let nodes = wait_for_nodes(&keys, |nodes| count_missing(1, nodes)).await?;
-    let nodes = exactly(1, nodes, &idle_nodes(&*keys).await?)?;
+    if nodes.len() > 1 {
+        let names = listed(&nodes);
+        let problem = format!(
+            "registered nodes: {names}; one alone is to begin with the data of {}: take another prefix or path, and \
+             start the others once the cluster has begun",
+            args.data.display()
+        );
+        return Err(UsageError(problem).into());
+    }
+    // The process that served the directory has ended, as a node has it now: nothing changes its corpora any more.
+    let corpora = embedded::corpora(&args.data).await?;
     let map = plan_evenly(None, &nodes, 1)?;
     repeat_if_raced(async || Ok(initialize(&*keys, &map, 1, &corpora, &[]).await?)).await?;
     let count = corpora.records().count();
-    note(format!("the cluster has begun: {}, with {count} corpora", shares(&map)));
+    note(format!(
+        "the cluster has begun: {}, with {count} corpora",
+        shares(&map)
+    ));
     Ok(())
 }
 

@@ -11,6 +11,7 @@ use super::MetadataArgs;
 use super::asked::{ANSWER_TIMEOUT, Cluster};
 use super::layout::{Layout, nodes_of};
 use super::placing::{Placing, Wait};
+use super::shares;
 use crate::exit::UsageError;
 use crate::say::note;
 
@@ -44,6 +45,7 @@ pub(super) async fn run(args: &ReplicationArgs) -> anyhow::Result<()> {
     // All that may be refused is known before anything is changed.
     let layout = Layout::read(&*keys).await?;
     let plan = layout.planned(&layout.nodes(None)?, want.into())?;
+    shares::warn_of_unmet(&plan);
     wish_for(&*keys, want, hot).await?;
     note(format!(
         "shards are to have {want} replicas, {hot} of them hot"

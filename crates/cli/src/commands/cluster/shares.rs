@@ -13,10 +13,15 @@ use crate::say::{self, note, warn};
 pub(super) fn print(layout: &Layout, plan: &Plan, output: JsonArgs) -> anyhow::Result<()> {
     print_map(layout, &plan.map, output)?;
     note(balance(plan.balance));
+    warn_of_unmet(plan);
+    Ok(())
+}
+
+/// Warns of what was wanted, and cannot be had with the nodes there are.
+pub(super) fn warn_of_unmet(plan: &Plan) {
     for unmet in &plan.unmet {
         warn(format!("warning: {unmet}"));
     }
-    Ok(())
 }
 
 /// The same of a map that is no plan.
@@ -42,7 +47,9 @@ pub(super) fn print_map(layout: &Layout, after: &ShardMap, output: JsonArgs) -> 
         } else {
             let (many_old, many_new) = (documents(old), documents(new));
             let (old, new, copied) = (old.len(), new.len(), copied.len());
-            text.push_str(&format!("\n{node}\t{old}\t{new}\t{many_old}\t{many_new}\t{copied}"));
+            text.push_str(&format!(
+                "\n{node}\t{old}\t{new}\t{many_old}\t{many_new}\t{copied}"
+            ));
         }
     }
     if output.json {

@@ -2,12 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use anyhow::bail;
 use serde_json::{Map, Value, json};
 use simshard_cluster::{
     CorpusState, KeyValueStore, RegisteredStore, Targets, recorded_corpora, shard_records, targets,
 };
-use simshard_topology::{Balance, ShardSet};
 use simshard_topology::replication::{ShardRecord, ShardRecords, StoreId};
+use simshard_topology::{Balance, ShardSet};
 
 use super::TableArgs;
 use super::asked::warn_of_bad;
@@ -43,7 +44,7 @@ pub(super) async fn run(args: &TableArgs) -> anyhow::Result<()> {
         short("hot", &records, lacks_hot),
         learners(&records, &asked),
         moves(&records, &targets, &asked),
-        balance(&*keys).await,
+        balance(&*keys, &asked).await,
         corpora_of(&states),
     ];
     let mut text = "part\twell\tdetails".to_owned();
@@ -206,13 +207,18 @@ fn moves(records: &ShardRecords, targets: &Targets, asked: &Asked) -> Finding {
 }
 
 /// Whether a plan would share the documents clearly better than they are.
-async fn balance(keys: &dyn KeyValueStore) -> Finding {
+async fn balance(keys: &dyn KeyValueStore, asked: &Asked) -> Finding {
     let plan = async {
+        let silent = asked.iter().find(|(_, answers)| !answers);
+        if let Some((store, _)) = silent {
+            bail!("{} does not answer", store.node);
+        }
         let layout = Layout::read(keys).await?;
-        layout.planned(&layout.nodes(None)?, replicas(&layout.records)?)
+        let plan = layout.planned(&layout.nodes(None)?, replicas(&layout.records)?)?;
+        Ok((plan.balance, plan.moves.len()))
     };
     match plan.await {
-        Ok(plan) => balance_of(plan.balance),
+        Ok((balance, moves)) => balance_of(balance, moves),
         Err(error) => {
             let facts = json!({ "unknown": error.to_string() });
             finding("balance", true, format!("not known now: {error}"), facts)
@@ -220,16 +226,21 @@ async fn balance(keys: &dyn KeyValueStore) -> Finding {
     }
 }
 
-fn balance_of(balance: Balance) -> Finding {
-    /// A plan that is better by this factor is worth its moves.
-    const MARGIN: f64 = 1.1;
+/// A plan moves nothing while the balance is good enough.
+fn balance_of(balance: Balance, moves: usize) -> Finding {
     let (now, planned) = (balance.before.unwrap_or(1.0), balance.after);
-    let is_well = now <= MARGIN * planned;
+    let is_well = moves == 0;
     let mut details = format!("the fullest node has {now:.2} times the mean");
     if !is_well {
-        details += &format!("; {planned:.2} times after `simshard cluster rebalance`");
+        details +=
+            &format!("; {planned:.2} times after {moves} moves of `simshard cluster rebalance`");
     }
-    finding("balance", is_well, details, json!({ "fullest": now, "planned": planned }))
+    finding(
+        "balance",
+        is_well,
+        details,
+        json!({ "fullest": now, "planned": planned, "moves": moves }),
+    )
 }
 
 /// Corpora whose creation or deletion was cut short are not usable until it is repeated.
@@ -370,24 +381,25 @@ mod tests {
     }
 
     #[test]
-    fn a_balance_that_a_plan_makes_clearly_better_is_not_well() {
-        let of = |before, after| {
-            balance_of(Balance {
+    fn a_balance_that_a_plan_makes_better_is_not_well() {
+        let of = |before, after, moves| {
+            let balance = Balance {
                 before: Some(before),
                 after,
                 least: 1.0,
-            })
+            };
+            balance_of(balance, moves)
         };
         assert_eq!(
-            of(1.09, 1.02).columns(),
+            of(1.09, 1.09, 0).columns(),
             "balance\tyes\tthe fullest node has 1.09 times the mean"
         );
         assert_eq!(
-            of(1.5, 1.02).columns(),
-            "balance\tno\tthe fullest node has 1.50 times the mean; 1.02 times after `simshard cluster rebalance`"
+            of(1.5, 1.02, 7).columns(),
+            "balance\tno\tthe fullest node has 1.50 times the mean; 1.02 times after 7 moves of `simshard cluster rebalance`"
         );
-        // One shard may be heavier than what nodes have in the mean.
-        assert!(of(3.0, 3.0).is_well);
+        // A node that holds nothing does not change the fullest one.
+        assert!(!of(1.05, 1.05, 3).is_well);
     }
 
     #[test]
