@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use anyhow::{Context, anyhow};
 use futures_util::future;
-use simshard_cluster::{ClusterLayout, FileStore, MemoryStore, MetadataStore, Node};
+use simshard_cluster::{ClusterLayout, Corpora, FileStore, MemoryStore, MetadataStore, Node};
 use simshard_node::{NodeConfig, StorageOptions, Takeover};
 use simshard_router::RouterConfig;
 use simshard_storage::is_data_directory;
@@ -259,6 +259,33 @@ fn metadata(layout: ClusterLayout, data: Option<&Path>) -> Arc<dyn MetadataStore
         None => Arc::new(MemoryStore::new(layout)),
         Some(data) => Arc::new(FileStore::of_layout(layout, &layout_file(data))),
     }
+}
+
+/// The corpora of a data directory that a single process served.
+///
+/// # Errors
+/// If there are none, or the file cannot be understood.
+pub async fn corpora(data: &Path) -> anyhow::Result<Arc<Corpora>> {
+    if !is_data_directory(&data.join(EMBEDDED_NODE)) {
+        let problem = format!(
+            "{} holds nothing that `simshard serve --data` has stored: give the directory that it had",
+            data.display()
+        );
+        return Err(UsageError(problem).into());
+    }
+    let node = Node {
+        id: NodeId::new(EMBEDDED_NODE)?,
+        address: "http://127.0.0.1:1".to_owned(),
+    };
+    if !FileStore::corpora_file(&layout_file(data)).exists() {
+        let problem = format!(
+            "{} has no file of corpora: copy it with all that is in it",
+            data.display()
+        );
+        return Err(UsageError(problem).into());
+    }
+    let store = metadata(ClusterLayout::planned(vec![node], 1)?, Some(data));
+    Ok(store.corpora().await?)
 }
 
 /// Where the layout would be, if it were written.

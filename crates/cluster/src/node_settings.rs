@@ -5,6 +5,7 @@
 //!   not replaced by others either.
 
 use std::collections::BTreeMap;
+use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -29,6 +30,13 @@ pub struct NodeSettings {
         skip_serializing_if = "std::ops::Not::not"
     )]
     pub is_drained: bool,
+    /// What it shares with nodes that fail together with it, such as a rack: replicas of a shard go to different ones
+    /// where there are enough. It is named like a node.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub zone: Option<String>,
+    /// Its share of the documents, in proportion to the shares of other nodes. One without has 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub capacity: Option<NonZeroU32>,
 }
 
 /// What is set for each node. One without an entry has the default.
@@ -102,7 +110,11 @@ fn settings_in(pair: &KeyValue) -> Result<(NodeId, NodeSettings), MetadataError>
     let bad = |reason: String| bad(&pair.key, reason);
     let name = pair.key.strip_prefix(keys::NODES).unwrap_or_default();
     let node = NodeId::new(name).map_err(|error| bad(error.to_string()))?;
-    let settings = serde_json::from_str(&pair.value).map_err(|error| bad(error.to_string()))?;
+    let settings: NodeSettings =
+        serde_json::from_str(&pair.value).map_err(|error| bad(error.to_string()))?;
+    if let Some(zone) = &settings.zone {
+        NodeId::new(zone).map_err(|error| bad(format!("zone: {error}")))?;
+    }
     Ok((node, settings))
 }
 
@@ -126,7 +138,10 @@ mod tests {
             .await
             .unwrap();
         let of_all = || node_settings(&keys, |_| unreachable!("all can be understood"));
-        let drained = NodeSettings { is_drained: true };
+        let drained = NodeSettings {
+            is_drained: true,
+            ..NodeSettings::default()
+        };
         let expected = SettingsOfNodes::from([(node("n1"), drained)]);
         assert_eq!(of_all().await.unwrap(), expected);
         let back = |settings: &mut NodeSettings| settings.is_drained = false;
@@ -147,12 +162,19 @@ mod tests {
         change_node_settings(&keys, &node("n2"), drain)
             .await
             .unwrap();
-        let damage = Transaction::new().put("nodes/n1", r#"{"zone":7}"#);
-        let damaged = keys.commit(&damage).await.unwrap();
-        assert!(matches!(damaged, Outcome::Committed(_)));
-        let all = node_settings(&keys, |_| {}).await.unwrap();
-        assert_eq!(Vec::from_iter(all.into_keys()), [node("n2")]);
-        let refused = change_node_settings(&keys, &node("n1"), drain).await;
-        assert!(refused.unwrap_err().to_string().contains("nodes/n1"));
+        for value in [
+            r#"{"zone":7}"#,
+            r#"{"zone":"r 1"}"#,
+            r#"{"capacity":0}"#,
+            "{",
+        ] {
+            let damage = Transaction::new().put("nodes/n1", value);
+            let damaged = keys.commit(&damage).await.unwrap();
+            assert!(matches!(damaged, Outcome::Committed(_)));
+            let all = node_settings(&keys, |_| {}).await.unwrap();
+            assert_eq!(Vec::from_iter(all.into_keys()), [node("n2")]);
+            let refused = change_node_settings(&keys, &node("n1"), drain).await;
+            assert!(refused.unwrap_err().to_string().contains("nodes/n1"));
+        }
     }
 }

@@ -225,6 +225,14 @@ impl pb::shard_service_server::ShardService for ShardGrpc {
             Err(_absent) => pb::Reached::Unspecified,
         };
         let (epoch_numbers, epoch_generations) = epochs_from(&reports);
+        let counts = if request.counts_documents {
+            // One that has too much to do to count lives all the same.
+            self.engine.document_counts().await.ok()
+        } else {
+            None
+        };
+        let has_counted = counts.is_some();
+        let counts = counts.unwrap_or_default();
         Ok(Response::new(pb::PingResponse {
             store: store.0.to_vec(),
             incarnation,
@@ -242,6 +250,9 @@ impl pb::shard_service_server::ShardService for ShardGrpc {
             reached: reached.into(),
             lacks_room: Some(peers.room() <= Room::Little),
             has_room_for_copies: Some(peers.room() == Room::Ample),
+            has_counted,
+            counted_shards: counts.keys().map(|shard| shard.0.into()).collect(),
+            document_counts: counts.into_values().collect(),
         }))
     }
 }

@@ -1,6 +1,6 @@
 //! An operator moves shards and changes how many replicas they have, while inserts and searches go on.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::process::Output;
 use std::time::Duration;
 
@@ -55,7 +55,9 @@ async fn shards_of_one_replica_move_while_all_goes_on() {
     load.until_more(20).await;
     let plan = operate(&cluster, &["rebalance"]);
     assert!(
-        plan.starts_with("node\tshards before\tshards after\tto copy\n"),
+        plan.starts_with(
+            "node\tshards before\tshards after\tdocuments before\tdocuments after\tto copy\n"
+        ),
         "{plan}"
     );
     assert_eq!(holders(&cluster).await, after);
@@ -76,6 +78,54 @@ async fn shards_of_one_replica_move_while_all_goes_on() {
         "{counts:?}"
     );
     load.end(&cluster.client()).await;
+}
+
+/// The shards of each node, in the order of their names.
+fn shares(plan: &str) -> Vec<u64> {
+    let rows = plan.lines().skip(1);
+    let after = rows.map(|row| row.split('\t').nth(2).unwrap().parse().unwrap());
+    after.collect()
+}
+
+/// A plan knows what operators say of nodes, and how many documents each shard has.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn plans_know_zones_and_capacities_and_documents() {
+    let (cluster, load) = loaded(4, 1).await;
+    assert_eq!(shares(&operate(&cluster, &["rebalance"])), [64; 4]);
+    operate(&cluster, &["set-capacity", "n1", "5"]);
+    let shares_of = |command: &[&str]| shares(&operate(&cluster, command));
+    let capable = shares_of(&["rebalance"]);
+    assert!((145..=176).contains(&capable[0]), "{capable:?}");
+    let nodes = operate(&cluster, &["nodes"]);
+    assert!(nodes.contains("\tno\t\t5\n"), "{nodes}");
+    operate(&cluster, &["set-capacity", "n1", "1"]);
+    for (node, zone) in [("n1", "a"), ("n2", "a"), ("n3", "b"), ("n4", "b")] {
+        operate(&cluster, &["set-zone", node, zone]);
+    }
+    operate(&cluster, &["set-replication", "--replicas", "2"]);
+    let zones = zones_of(&cluster);
+    until_all(&cluster, "replicas are in different zones", |record| {
+        let stores = record.in_sync.iter();
+        let zones: BTreeSet<&str> = stores
+            .map(|entry| &*zones[&entry.store.to_string()])
+            .collect();
+        zones.len() == 2 && record.in_sync.len() == 2
+    })
+    .await;
+    operate(&cluster, &["set-zone", "n1", "--none"]);
+    refuse(&cluster, &["set-zone", "n9", "a"], "n9");
+    load.end(&cluster.client()).await;
+}
+
+/// The zone of each store.
+fn zones_of(cluster: &ProcessCluster) -> BTreeMap<String, String> {
+    let nodes = operate(cluster, &["nodes"]);
+    let columns = nodes
+        .lines()
+        .skip(1)
+        .map(|line| line.split('\t').collect::<Vec<_>>());
+    let zones = columns.map(|columns| (columns[2].to_owned(), columns[5].to_owned()));
+    zones.collect()
 }
 
 /// PE16.

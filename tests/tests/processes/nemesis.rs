@@ -5,6 +5,7 @@
 mod faults;
 mod on_hosts;
 mod oracle;
+mod reshaped;
 mod short_lived;
 mod whole_reads;
 
@@ -24,16 +25,13 @@ use tokio::time::{sleep, timeout};
 use tonic::transport::Endpoint;
 
 use crate::load::create;
+use crate::readiness::is_ready;
 use oracle::{Oracle, until_served};
 
 const NODES: usize = 3;
 
 /// How long a node has to say which records it has.
 const ANSWER: Duration = Duration::from_secs(1);
-
-/// In this time nodes hear from each other which records they have installed, by their pings. If a store was alone in sync
-/// and its disk is lost before, no other knows whether it had installed the record that adds another: that takes `force`.
-const HEARD: Duration = Duration::from_secs(1);
 
 fn faults() -> usize {
     if is_long() { 300 } else { 6 }
@@ -48,7 +46,9 @@ fn seed() -> u64 {
     seed
 }
 
-/// Whether each shard has all its replicas in sync, and all of them live and have installed its record.
+/// Whether each shard has all its replicas in sync, and all of them live and have installed its record. Each node is ready:
+/// it has heard that the others have. If a store was alone in sync and dies before, no other knows whether it had installed
+/// the record that adds another.
 async fn is_whole(metadata: &str, replicas: usize) -> bool {
     let keys = key_values_at(metadata).unwrap();
     let Ok(records) = shard_records(&*keys).await else {
@@ -60,6 +60,9 @@ async fn is_whole(metadata: &str, replicas: usize) -> bool {
     }
     let mut reported = BTreeSet::new();
     for store in registered_stores(&*keys).await.unwrap_or_default() {
+        if !is_ready(&store.address).await {
+            return false;
+        }
         reported.extend(reports(&store.address).await.unwrap_or_default());
     }
     let mut replicas = records.iter().flat_map(|(shard, record)| {
@@ -129,7 +132,6 @@ impl World {
 
     /// Kills a node, and starts it without its data, as after the loss of a disk.
     async fn lose_disk(&mut self, node: usize) {
-        sleep(HEARD).await;
         block_in_place(|| self.cluster.end_node(node, End::Killed));
         if others_have_all(&self.metadata, node).await {
             self.cluster.lose_data(node);

@@ -14,6 +14,9 @@ use crate::failovers::get_acquainted;
 use crate::load::{Load, create};
 use crate::records::until_short;
 
+/// A node that lives answers in this time.
+const ANSWER: Duration = Duration::from_secs(1);
+
 /// PE5: the health of a node that comes back follows its shards.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_node_that_comes_back_is_ready_once_it_is_in_sync() {
@@ -40,15 +43,15 @@ async fn a_node_that_comes_back_is_ready_once_it_is_in_sync() {
 
 /// Asks a node until it answers that it is ready.
 pub(crate) async fn until_ready(cluster: &ProcessCluster, node: usize) {
-    let address = cluster.node_addresses()[node];
-    let channel = Endpoint::from_shared(format!("http://{address}"))
-        .unwrap()
-        .connect_lazy();
-    let mut health = HealthClient::new(channel);
-    until("the node is ready", async || {
-        let service = "simshard.shard.v1.ShardService".to_owned();
-        let status = health.check(HealthCheckRequest { service }).await;
-        status.is_ok_and(|status| status.get_ref().status == ServingStatus::Serving as i32)
-    })
-    .await;
+    let address = format!("http://{}", cluster.node_addresses()[node]);
+    until("the node is ready", async || is_ready(&address).await).await;
+}
+
+/// Whether the node at an address answers that it is ready.
+pub(crate) async fn is_ready(address: &str) -> bool {
+    let channel = Endpoint::from_shared(address.to_owned()).unwrap();
+    let mut health = HealthClient::new(channel.timeout(ANSWER).connect_lazy());
+    let service = "simshard.shard.v1.ShardService".to_owned();
+    let status = health.check(HealthCheckRequest { service }).await;
+    status.is_ok_and(|status| status.get_ref().status == ServingStatus::Serving as i32)
 }

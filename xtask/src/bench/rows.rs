@@ -6,6 +6,7 @@ mod batch;
 mod cluster;
 mod engine;
 mod failures;
+mod reshaping;
 
 use std::time::Instant;
 
@@ -147,6 +148,7 @@ pub(crate) fn cases() -> Vec<Case> {
     cases.extend(batch::cases());
     cases.extend(cluster::cases());
     cases.extend(failures::cases());
+    cases.extend(reshaping::cases());
     cases
 }
 

@@ -42,7 +42,7 @@ pub struct Settings {
     /// Measure only this case, besides the insert that all need; may be given several times
     #[arg(long = "case", value_name = "CASE", value_enum)]
     pub cases: Vec<Case>,
-    /// Documents in the corpus [default: 1000000; of restart, memory, disk, copies, full_copy and cold_to_hot 10000000;
+    /// Documents in the corpus [default: 1000000; of restart, memory, disk, copies, full_copy, cold_to_hot and shards_moved 10000000;
     /// of other failures 100000]
     #[arg(long, value_name = "N", value_parser = count())]
     pub n: Option<usize>,
@@ -70,7 +70,7 @@ pub struct Settings {
     /// How many of them answer searches [default: all]
     #[arg(long, value_name = "N", requires = "replicas", value_parser = clap::value_parser!(u8).range(1..=3))]
     pub hot: Option<u8>,
-    /// Cases of failing nodes: how often one fails
+    /// Cases of failing nodes, node_drained and rolling_restart: how often one fails, or is drained or restarted
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = count())]
     pub rounds: usize,
     /// etcd_away: for how long [default: 60]
@@ -136,6 +136,13 @@ pub enum Case {
     /// How a node with replicas of a large corpus comes back: after a minute with 100,000 inserts, another with as many
     /// removes, and with an empty directory
     Copies,
+    /// All shards of a node move to the others and back, node after node: the longest times without a successful search or
+    /// insert
+    NodeDrained,
+    /// Nodes are restarted, one after the other: the same
+    RollingRestart,
+    /// Half of the shards of a large corpus move to another node, and back under load
+    ShardsMoved,
 }
 
 impl Case {
@@ -149,7 +156,10 @@ impl Case {
             | Self::EtcdAway
             | Self::FullCopy
             | Self::ColdToHot
-            | Self::Copies => true,
+            | Self::Copies
+            | Self::NodeDrained
+            | Self::RollingRestart
+            | Self::ShardsMoved => true,
             Self::InsertStreamBare
             | Self::FindAllStream
             | Self::FindAllUnary

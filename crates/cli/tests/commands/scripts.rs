@@ -111,6 +111,8 @@ fn a_cluster_is_printed_as_json_too() {
             "answers": answers,
             "waits": false,
             "drained": row[4] == "yes",
+            "zone": null,
+            "capacity": 1,
         });
         assert_eq!(nodes, [expected]);
         answers
@@ -129,7 +131,15 @@ fn a_cluster_is_printed_as_json_too() {
     });
     assert_eq!(shards, [expected]);
     let plan = objects(&print("rebalance", &["--json"]));
-    let expected = json!({"node": "n1", "before": "00-ff", "after": "00-ff", "to_copy": 0});
+    let expected = json!({
+        "node": "n1",
+        "before": "00-ff",
+        "after": "00-ff",
+        "documents_before": 0,
+        "documents_after": 0,
+        "to_copy": 0,
+        "documents_to_copy": 0,
+    });
     assert_eq!(plan, [expected]);
     cluster.end_node(0, End::Killed);
     assert!(!nodes());
@@ -165,7 +175,7 @@ fn a_cluster_status_tells_which_parts_are_well() {
             .collect()
     };
     let all = parts();
-    assert_eq!(all.len(), 8);
+    assert_eq!(all.len(), 9);
     assert!(not_well(&all).is_empty(), "{all:?}");
     cluster.end_node(0, End::Killed);
     let all = parts();

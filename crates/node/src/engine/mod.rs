@@ -24,7 +24,7 @@ mod pairs;
 mod scan;
 mod threads;
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -172,6 +172,26 @@ impl Engine {
             };
             let counts = corpus.counts().filter(|(shard, _)| held.contains(*shard));
             Ok(counts.collect())
+        })
+        .await
+    }
+
+    /// The documents stored in each shard that the node searches, over all corpora. Shards without any are left out.
+    pub(crate) async fn document_counts(
+        self: &Arc<Self>,
+    ) -> Result<BTreeMap<ShardId, u64>, NodeError> {
+        self.run(Class::Small, None, |engine, _| {
+            let built = engine.heat.built();
+            let mut counts = BTreeMap::<ShardId, u64>::new();
+            for (_, corpus) in engine.corpora.all_but(&HashSet::new()) {
+                for (shard, of_corpus) in
+                    corpus.counts().filter(|(shard, _)| built.contains(*shard))
+                {
+                    *counts.entry(shard).or_default() += of_corpus.documents;
+                }
+            }
+            counts.retain(|_, documents| *documents > 0);
+            Ok(counts)
         })
         .await
     }

@@ -34,7 +34,7 @@ mod step_log;
 mod steps;
 
 pub(crate) use news::{columns_of, records_of};
-pub use pings::{StoreNews, ask_store, heard_of};
+pub use pings::{StoreNews, ask_store, ask_store_to_count, heard_of};
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

@@ -171,13 +171,35 @@ pub struct StoreNews {
     pub epochs: Vec<(ShardId, Epoch)>,
     /// Whether it has room for copies of shards that it never held.
     pub has_room_for_copies: bool,
+    /// The documents stored in each shard that it searches, over all corpora. Shards without any are left out. `None` if
+    /// it was not asked, is too busy, or of a version that does not count.
+    pub document_counts: Option<BTreeMap<ShardId, u64>>,
 }
 
 /// Asks a node that has registered itself at `address` about its store. `None` if it does not answer within `patience`,
 /// or another store does.
 pub async fn ask_store(address: &str, store: StoreId, patience: Duration) -> Option<StoreNews> {
+    ask_for_news(address, store, patience, false).await
+}
+
+/// The same, where the node also counts the documents of its shards.
+pub async fn ask_store_to_count(
+    address: &str,
+    store: StoreId,
+    patience: Duration,
+) -> Option<StoreNews> {
+    ask_for_news(address, store, patience, true).await
+}
+
+async fn ask_for_news(
+    address: &str,
+    store: StoreId,
+    patience: Duration,
+    counts_documents: bool,
+) -> Option<StoreNews> {
     let mut client = ShardServiceClient::new(Link::to(address)?.channel);
     let request = pb::PingRequest {
+        counts_documents,
         ..pb::PingRequest::default()
     };
     let answer = timeout(patience, client.ping(request)).await.ok()?.ok()?;
@@ -187,7 +209,16 @@ pub async fn ask_store(address: &str, store: StoreId, patience: Duration) -> Opt
         epochs: sign.reports.unwrap_or_default(),
         // One of an earlier version does not say: it stays away by itself.
         has_room_for_copies: answer.has_room_for_copies != Some(false),
+        document_counts: answer.has_counted.then(|| document_counts_of(&answer)),
     })
+}
+
+/// Shards that there cannot be are left out.
+fn document_counts_of(answer: &pb::PingResponse) -> BTreeMap<ShardId, u64> {
+    let shards = answer.counted_shards.iter().zip(&answer.document_counts);
+    let counts = shards
+        .filter_map(|(&shard, &documents)| Some((ShardId(u8::try_from(shard).ok()?), documents)));
+    counts.collect()
 }
 
 /// The last record of its log that a store said to be on disk, as far as the other stores know that share shards with

@@ -2,13 +2,14 @@
 //!
 //! # Invariants
 //! - PE5: a node is ready only while it is in sync for each shard that names it, or that it held and that is short of
-//!   replicas. One that lost its store needs all that are short. It also needs the tables of those that it is hot for.
+//!   replicas. One that lost its store needs all that are short. It also needs the tables of those that it is hot for. And
+//!   it knows that the record by which it came is sealed: if the store that was alone before dies, it goes on alone.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use simshard_cluster::ClusterLayout;
-use simshard_topology::replication::{Role, ShardRecords, StoreId};
+use simshard_topology::replication::{Epoch, Role, ShardRecords, StoreId};
 use simshard_topology::{ShardId, ShardSet};
 use tokio::sync::watch;
 use tokio::time::{MissedTickBehavior, interval};
@@ -33,7 +34,14 @@ pub(super) async fn run(
         let roles = roles(engine);
         let dead = peers.dead(&layout);
         let meant = meant(layout.records(), peers.own, &roles, &dead, &mut takes_all);
-        let in_sync = in_sync(layout.records(), peers.own, &roles);
+        let reported = |shard, store| {
+            if store == peers.own {
+                engine.report(shard)
+            } else {
+                peers.reported_epoch(shard, store)
+            }
+        };
+        let in_sync = in_sync(layout.records(), peers.own, &roles, reported);
         let missing = meant.difference(&in_sync).union(&engine.unbuilt());
         let is_ready = missing.is_empty();
         let has_changed = peers.ready.send_if_modified(|ready| {
@@ -83,18 +91,32 @@ fn meant(
     meant.map(|(shard, _)| *shard).collect()
 }
 
-/// The shards that a store holds in sync, by the metadata and by its own log.
-fn in_sync(records: Option<&ShardRecords>, own: StoreId, roles: &Roles) -> ShardSet {
+/// The shards that a store holds in sync, by the metadata and by its own log, and by records that are sealed as far as it
+/// knows. `reported` tells the epoch of a shard that a store has on disk.
+fn in_sync(
+    records: Option<&ShardRecords>,
+    own: StoreId,
+    roles: &Roles,
+    reported: impl Fn(ShardId, StoreId) -> Epoch,
+) -> ShardSet {
     let records = records.into_iter().flatten();
     let in_sync = records.filter(|(shard, record)| {
-        record.in_sync(own).is_some() && roles.get(shard) == Some(&Role::InSync)
+        let is_by_log = roles.get(shard) == Some(&Role::InSync);
+        // A later record follows a sealed one.
+        let is_known = |since: Epoch| {
+            since.number == Epoch::FIRST.number
+                || since < record.epoch
+                || record.is_sealed(|store| reported(**shard, store))
+        };
+        let entry = record.in_sync(own);
+        is_by_log && entry.is_some_and(|entry| is_known(entry.since))
     });
     in_sync.map(|(shard, _)| *shard).collect()
 }
 
 #[cfg(test)]
 mod tests {
-    use simshard_topology::replication::{Learner, ShardRecord};
+    use simshard_topology::replication::{InSync, Learner, ShardRecord};
 
     use super::*;
 
@@ -112,9 +134,39 @@ mod tests {
         let records = records(record);
         let dead = BTreeSet::new();
         let meant = meant(Some(&records), STORES[0], &roles, &dead, takes_all);
-        !meant
-            .difference(&in_sync(Some(&records), STORES[0], &roles))
-            .is_empty()
+        let in_sync = in_sync(Some(&records), STORES[0], &roles, |_, _| record.epoch);
+        !meant.difference(&in_sync).is_empty()
+    }
+
+    /// PE5. Else nobody could go on if the other one dies just then.
+    #[test]
+    fn a_node_that_joins_one_is_ready_once_it_knows_that_the_other_has_the_record() {
+        let mut record = ShardRecord::first(0, &STORES[1..2], 7);
+        record.epoch.number += 2;
+        record.previous = vec![STORES[1]];
+        record.in_sync.push(InSync {
+            store: STORES[0],
+            since: record.epoch,
+            hot: true,
+        });
+        let roles = Roles::from([(SHARD, Role::InSync)]);
+        let is_in_sync = |record: &ShardRecord, of_other: Epoch| {
+            let reported = |_, store| {
+                if store == STORES[1] {
+                    of_other
+                } else {
+                    record.epoch
+                }
+            };
+            !in_sync(Some(&records(record)), STORES[0], &roles, reported).is_empty()
+        };
+        assert!(!is_in_sync(&record, Epoch::FIRST));
+        assert!(is_in_sync(&record, record.epoch));
+        let mut later = record.clone();
+        later.epoch.number += 1;
+        assert!(is_in_sync(&later, Epoch::FIRST));
+        record.in_sync[1].since = Epoch::FIRST;
+        assert!(is_in_sync(&record, Epoch::FIRST));
     }
 
     /// PE5. Such a store is in no record at first, and has no role.

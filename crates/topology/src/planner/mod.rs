@@ -3,7 +3,8 @@
 //! 1. Replicas stay on nodes that stay, unless they are too many. From scratch ([`fresh`]), every
 //!    node first gets a range of neighbouring leading bytes.
 //! 2. [`relief`] places the replicas that are missing. Then it relieves the highest node, step by
-//!    step, until the balance is good enough.
+//!    step, until the balance is good enough. At last it fills nodes below 0.8 of the mean level up
+//!    to 0.9 of it: a node that joins many others gets its part of the load.
 //! 3. [`moves`] says what is to be copied.
 //!
 //! The *level* of a node is its weight divided by its capacity. The *balance* of a map is the highest
@@ -19,14 +20,16 @@
 //!   distinct zones where there are enough.
 //! - P3: the balance is good enough, or no move of one shard and no exchange of two lowers the
 //!   highest node by a hundredth of the mean.
-//! - P4: a map that keeps P1 and P2 and is good enough stays as it is. Others change little. If shards
-//!   are light and may go to any node, a node gives up nothing but its excess. Only its last shard
-//!   may be more than that, and is lighter than all that it keeps.
+//! - P4: a map that keeps P1 and P2, is good enough and leaves no node short stays as it is. Others
+//!   change little. If shards are light and may go to any node, a node gives up nothing but its
+//!   excess: what it has above the highest level, or above the mean one if a node is short. Only its
+//!   last shard may be more than that, and is lighter than all that it keeps.
 //! - P5: the plan depends on the arguments only, and not on the order of the nodes.
 //! - P6: from scratch, with equal weights, capacities and zones, nodes in name order own at most one
 //!   range each. The shard counts of two nodes differ by at most one.
 //! - P7: the moves lead from the last map to the next. Each is from the highest node of those that
 //!   moves are left from.
+//! - P8: if shards are light and may go to any node, no node is short: below 0.8 of the mean level.
 
 mod candidate;
 mod draft;

@@ -1,4 +1,5 @@
-//! The way to a plan: replicas that are missing are placed, then the highest node is relieved.
+//! The way to a plan: replicas that are missing are placed, the highest node is relieved, and nodes
+//! that hold too little are filled.
 //!
 //! A step takes one shard from the highest node. If no node has room for one, a step may also
 //! exchange a shard for a lighter one. The best step moves least weight for what it relieves:
@@ -22,6 +23,13 @@ use crate::shard_set::ShardSet;
 /// An exchange, or a step that takes the receiver above its limit, lowers the highest node by this
 /// part of the mean.
 const WORTH_A_STEP: f64 = 0.01;
+
+/// A node below this part of the mean level is short, as one that has joined many others is.
+const SHORT: f64 = 0.8;
+
+/// Short nodes are filled to this part of the mean level. No node gives them more than what it has
+/// above that part.
+const FILLED: f64 = 0.9;
 
 /// A draft on its way to a level.
 pub(super) struct Relief<'a> {
@@ -84,9 +92,7 @@ impl<'a> Relief<'a> {
         ring: &'a Ring,
         highest: f64,
     ) -> Self {
-        /// More than what a float is off by, and less than any weight that matters.
-        const ROUNDING: f64 = 1e-9;
-        let at = |level: f64| move |capacity: f64| (level * capacity * (1.0 + ROUNDING)) as u64;
+        let at = |level: f64| move |capacity: f64| weight_at(level, capacity);
         let capacities = || task.nodes.iter().map(|node| f64::from(node.capacity.get()));
         let limits: Vec<u64> = capacities().map(at(highest)).collect();
         let excess = draft.loads.iter().zip(&limits);
@@ -118,9 +124,17 @@ impl<'a> Relief<'a> {
             self.take(&step);
         }
         self.spread_for_nothing();
+        self.relieve();
+        if self.highest().is_none() {
+            self.fill();
+        }
+    }
+
+    /// Relieves the highest node until none is above its limit, or no step lowers it.
+    fn relieve(&mut self) {
         while let Some(node) = self.highest() {
             let load = self.draft.loads[node];
-            self.relieve_within_limits(node, f64::INFINITY);
+            self.relieve_within_limits(node, f64::INFINITY, 0);
             if self.draft.loads[node] < load {
                 continue;
             }
@@ -136,16 +150,79 @@ impl<'a> Relief<'a> {
         let near_marks = self.marks.iter().map(|mark| mark + mark / 100).collect();
         let limits = std::mem::replace(&mut self.limits, near_marks);
         for node in 0..self.task.nodes.len() {
-            self.relieve_within_limits(node, 0.0);
+            self.relieve_within_limits(node, 0.0, 0);
         }
         self.limits = limits;
     }
 
+    /// Fills short nodes. Each round starts from the state that the last one left, and only nodes that
+    /// were short before the first one receive: so a plan that follows finds nothing to fill.
+    fn fill(&mut self) {
+        let mean = level::mean(self.task);
+        let mut short = self.nodes_below(SHORT * mean);
+        while !short.is_empty() {
+            let loads = self.draft.loads.clone();
+            self.fill_once(&short, mean);
+            if self.draft.loads == loads {
+                return;
+            }
+            let below = self.nodes_below(FILLED * mean);
+            short.retain(|node| below.contains(node));
+        }
+    }
+
+    /// Gives short nodes, up to the mean level, what the others have above the highest level that
+    /// leaves enough.
+    fn fill_once(&mut self, short: &[usize], mean: f64) {
+        let nodes = 0..self.task.nodes.len();
+        let giving = self.level_of_giving(short, mean);
+        let limit = |node: usize| {
+            if short.contains(&node) {
+                weight_at(mean, self.capacity(node))
+            } else {
+                weight_at(giving, self.capacity(node)).min(self.draft.loads[node])
+            }
+        };
+        self.limits = nodes.clone().map(limit).collect();
+        let kept = |node: usize| (FILLED * mean * self.capacity(node)).ceil() as u64;
+        let kept: Vec<u64> = nodes.clone().map(kept).collect();
+        self.marks.clone_from(&kept);
+        for node in nodes {
+            self.relieve_within_limits(node, f64::INFINITY, kept[node]);
+        }
+    }
+
+    /// The highest level above which nodes hold as much as short ones lack.
+    fn level_of_giving(&self, short: &[usize], mean: f64) -> f64 {
+        let over =
+            |node: usize, level: f64| self.draft.loads[node] as f64 - level * self.capacity(node);
+        let lack: f64 = short.iter().map(|&node| -over(node, FILLED * mean)).sum();
+        let nodes = || 0..self.task.nodes.len();
+        let levels = nodes().map(|node| self.level(node, self.draft.loads[node]));
+        let highest = levels.fold(mean, f64::max);
+        let is_enough = |depth: f64| {
+            let excess = nodes().map(|node| over(node, highest - depth).max(0.0));
+            excess.sum::<f64>() >= lack
+        };
+        highest - level::lowest(0.0, highest - mean, is_enough)
+    }
+
+    fn nodes_below(&self, level: f64) -> Vec<usize> {
+        let is_below = |&node: &usize| self.level(node, self.draft.loads[node]) < level;
+        (0..self.task.nodes.len()).filter(is_below).collect()
+    }
+
+    fn capacity(&self, node: usize) -> f64 {
+        f64::from(self.task.nodes[node].capacity.get())
+    }
+
     /// Takes from a node what has room elsewhere, at most at a price, until it keeps its limit: so
-    /// ranges go whole.
-    fn relieve_within_limits(&mut self, node: usize, price: f64) {
+    /// ranges go whole. It keeps at least some weight.
+    fn relieve_within_limits(&mut self, node: usize, price: f64, kept: u64) {
         while self.draft.loads[node] > self.limits[node] {
+            let spare = self.draft.loads[node].saturating_sub(kept);
             let shards = self.draft.held[node].iter();
+            let shards = shards.filter(|&shard| self.task.weights.of(shard) <= spare);
             let step = self.best_move(shards, Some(node));
             let Some(step) = step.filter(|step| step.peak == 0.0 && step.price <= price) else {
                 return;
@@ -163,7 +240,7 @@ impl<'a> Relief<'a> {
     }
 
     fn level(&self, node: usize, load: u64) -> f64 {
-        load as f64 / f64::from(self.task.nodes[node].capacity.get())
+        load as f64 / self.capacity(node)
     }
 
     fn take(&mut self, step: &Step) {
@@ -299,6 +376,13 @@ impl<'a> Relief<'a> {
         let saved = from.is_some_and(is_new);
         f64::from(i8::from(is_new(to)) - i8::from(saved)) * weight
     }
+}
+
+/// The weight of a node of some capacity at a level, and no less for what a float is off by.
+fn weight_at(level: f64, capacity: f64) -> u64 {
+    /// More than what a float is off by, and less than any weight that matters.
+    const ROUNDING: f64 = 1e-9;
+    (level * capacity * (1.0 + ROUNDING)) as u64
 }
 
 fn better(best: Option<Step>, step: Option<Step>) -> Option<Step> {

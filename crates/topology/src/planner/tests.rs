@@ -56,14 +56,18 @@ fn the_version_grows_only_when_an_assignment_changes() {
 }
 
 #[test]
-fn a_node_that_cannot_lower_the_balance_receives_nothing() {
+fn nodes_that_join_many_others_get_their_part() {
     let nodes = candidates(80);
-    let before = plan(None, &nodes[..64], &ShardWeights::EQUAL, 1).unwrap();
-    let after = plan(Some(&before.map), &nodes, &ShardWeights::EQUAL, 1).unwrap();
-    assert_eq!((after.map, after.moves), (before.map, vec![]));
-    let balance = after.balance;
-    assert_eq!(balance.before, Some(balance.after));
-    assert!((balance.after - balance.least).abs() < 1e-9, "{balance:?}");
+    for (before, after, fewest) in [(64, 80, 3), (64, 65, 3), (10, 11, 21), (20, 21, 11)] {
+        let first = plan(None, &nodes[..before], &ShardWeights::EQUAL, 1).unwrap();
+        let joined = plan(Some(&first.map), &nodes[..after], &ShardWeights::EQUAL, 1).unwrap();
+        let held = |node: &Candidate| joined.map.shards_of(&node.id).len();
+        let least = nodes[..after].iter().map(held).min();
+        assert!(least >= Some(fewest), "{before} to {after}: {least:?}");
+        let (moved, joining) = (joined.moves.len(), after - before);
+        assert!(moved <= joining * (fewest + 2), "{moved} moves");
+        assert!(joined.balance.after <= joined.balance.before.unwrap());
+    }
 }
 
 #[test]

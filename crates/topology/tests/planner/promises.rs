@@ -10,6 +10,9 @@ use crate::scene::{Scene, capacity};
 /// The balance that is good enough.
 const GOOD: f64 = 1.1;
 
+/// A node below this part of the mean level is short.
+const SHORT: f64 = 0.8;
+
 /// What a float may be off by.
 const ROUNDING: f64 = 1e-6;
 
@@ -91,6 +94,10 @@ pub(crate) fn p2_replicas_are_spread_over_zones(scene: &Scene, map: &ShardMap) -
     Ok(())
 }
 
+fn is_short(scene: &Scene, map: &ShardMap, node: &Candidate) -> bool {
+    scene.level(map, node) < (SHORT - ROUNDING) * scene.mean()
+}
+
 fn balance(scene: &Scene, map: &ShardMap) -> f64 {
     let levels = scene.nodes.iter().map(|node| scene.level(map, node));
     levels.fold(0.0, f64::max) / scene.mean()
@@ -163,7 +170,12 @@ pub(crate) fn p4_little_changes(scene: &Scene, plan: &Plan) -> Checked {
     };
     let keeps = p1_each_shard_has_its_replicas(scene, previous)
         .and_then(|()| p2_replicas_are_spread_over_zones(scene, previous));
-    let is_good = balance(scene, previous) <= GOOD.max(plan.balance.least) - ROUNDING;
+    let has_short = scene
+        .nodes
+        .iter()
+        .any(|node| is_short(scene, previous, node));
+    let highest = GOOD.max(plan.balance.least) - ROUNDING;
+    let is_good = balance(scene, previous) <= highest && !has_short;
     ensure(keeps.is_err() || !is_good || plan.map == *previous, || {
         format!("P4: {} moves from a good map", plan.moves.len())
     })
@@ -172,9 +184,18 @@ pub(crate) fn p4_little_changes(scene: &Scene, plan: &Plan) -> Checked {
 /// P4 where shards are light and may go to any node: how much nodes give up.
 pub(crate) fn p4_nodes_give_up_their_excess_only(scene: &Scene, plan: &Plan) -> Checked {
     let previous = scene.previous.as_ref().unwrap();
+    let has_short = scene
+        .nodes
+        .iter()
+        .any(|node| is_short(scene, previous, node));
+    let highest = if has_short {
+        1.0
+    } else {
+        GOOD.max(plan.balance.least)
+    };
     for node in &scene.nodes {
         let (before, after) = (previous.shards_of(&node.id), plan.map.shards_of(&node.id));
-        let limit = GOOD.max(plan.balance.least) * scene.mean() * capacity(node);
+        let limit = highest * scene.mean() * capacity(node);
         let excess = (scene.weight(before.iter()) - limit).max(0.0);
         let given = scene.weight(before.difference(&after).iter());
         let kept = before.intersection(&after);
@@ -185,6 +206,17 @@ pub(crate) fn p4_nodes_give_up_their_excess_only(scene: &Scene, plan: &Plan) -> 
             format!(
                 "P4: {node:?} gives up {given} for {excess}, the lightest that it keeps is {lightest}"
             )
+        })?;
+    }
+    Ok(())
+}
+
+/// P8 where shards are light and may go to any node.
+pub(crate) fn p8_no_node_is_short(scene: &Scene, plan: &Plan) -> Checked {
+    for node in &scene.nodes {
+        let level = scene.level(&plan.map, node) / scene.mean();
+        ensure(!is_short(scene, &plan.map, node), || {
+            format!("P8: {node:?} is at {level} of the mean level")
         })?;
     }
     Ok(())

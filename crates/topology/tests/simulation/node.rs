@@ -426,7 +426,7 @@ impl World {
     fn install(&mut self, node: usize) {
         let (disk, running) = self.parts(node);
         let own = disk.store;
-        let mut news = Vec::new();
+        let (mut news, mut joined) = (Vec::new(), Vec::new());
         let mut refused = None;
         for (&shard, record) in &running.known {
             let held = running.shards.get(&shard);
@@ -438,7 +438,14 @@ impl World {
             let new = || Replica::new(own);
             let replica = held.map_or_else(new, |held| held.replica.clone());
             match replica.check_install(record, |store| running.report(own, shard, store)) {
-                Ok(()) => news.push((shard, Arc::clone(record))),
+                Ok(()) => {
+                    // One that has its addition already goes on, also if who reported it has left meanwhile.
+                    let unheard = replica.check_install(record, |_| Epoch::NONE);
+                    if matches!(unheard, Err(InstallError::NotReported(_))) {
+                        joined.push((shard, Arc::clone(record)));
+                    }
+                    news.push((shard, Arc::clone(record)));
+                }
                 Err(InstallError::NotReported(_) | InstallError::NotNewer(_)) => {}
                 Err(error) => refused = Some(error),
             }
@@ -448,13 +455,14 @@ impl World {
             self.oracle.note(Promise::RI5, how);
         }
         if !news.is_empty() {
-            self.check_learners(own, &news);
+            self.check_learners(own, &joined);
             self.append(node, Record::Install(news));
         }
     }
 
-    fn check_learners(&mut self, own: StoreId, news: &[(ShardId, Arc<ShardRecord>)]) {
-        for (shard, record) in news {
+    /// Checks the records that add the store as a learner.
+    fn check_learners(&mut self, own: StoreId, joined: &[(ShardId, Arc<ShardRecord>)]) {
+        for (shard, record) in joined {
             if let Some(learner) = record.learner(own) {
                 self.oracle.learner_joined(*shard, record, learner.added);
             }

@@ -12,7 +12,7 @@ use tokio::time::sleep;
 
 use super::faults::Fault;
 use super::oracle::{Oracle, until_served};
-use super::{HEARD, is_whole, others_have_all, seed};
+use super::{is_whole, others_have_all, seed};
 use crate::load::create;
 
 /// Clusters of some shapes.
@@ -111,16 +111,11 @@ impl World {
     }
 
     /// Waits until the loss of a disk leaves all others knowing enough.
-    async fn until_whole_is_heard(&mut self) {
-        self.until_whole().await;
-        sleep(HEARD).await;
-    }
-
     /// One fault, or two at once. Data are lost only while all others have them.
     async fn disturb(&mut self, was_whole: bool) {
         let first = self.fault(|fault| was_whole || !fault.loses_data());
         if first.loses_data() {
-            self.until_whole_is_heard().await;
+            self.until_whole().await;
         }
         self.start(&first).await;
         self.pass().await;
@@ -137,7 +132,7 @@ impl World {
                 until_served(&clients, first.lets_change()).await;
             }
             if matches!(first, Fault::RollBack(..)) {
-                self.until_whole_is_heard().await;
+                self.until_whole().await;
             }
             self.take_back(&first).await;
         }

@@ -1,7 +1,7 @@
 //! Requests of one document or one query each while something fails, and the longest times without a success.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use simshard_client::v1 as pb;
@@ -33,6 +33,9 @@ struct Shared {
     is_over: AtomicBool,
 }
 
+/// The times of successful searches, and of successful inserts.
+pub(super) type Times = [Vec<Duration>; 2];
+
 /// The longest times without a successful request.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Gaps {
@@ -55,6 +58,8 @@ struct Successes {
     count: AtomicU64,
     last: AtomicU64,
     longest_gap: AtomicU64,
+    /// How long requests took that succeeded.
+    times: Mutex<Vec<Duration>>,
 }
 
 impl Default for Successes {
@@ -64,6 +69,7 @@ impl Default for Successes {
             count: AtomicU64::new(0),
             last: AtomicU64::new(0),
             longest_gap: AtomicU64::new(0),
+            times: Mutex::default(),
         }
     }
 }
@@ -73,9 +79,14 @@ impl Successes {
         self.begun.elapsed().as_micros() as u64
     }
 
-    fn note(&self) {
+    fn note(&self, time: Duration) {
         self.count.fetch_add(1, Ordering::Relaxed);
         self.end_gap();
+        self.times().push(time);
+    }
+
+    fn times(&self) -> MutexGuard<'_, Vec<Duration>> {
+        self.times.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// A gap that goes on counts as far as it has come.
@@ -134,6 +145,11 @@ impl Load {
         }
     }
 
+    /// The times of requests that succeeded since this was last asked.
+    pub(super) fn take_latencies(&self) -> Times {
+        [&self.shared.reads, &self.shared.writes].map(|of| std::mem::take(&mut *of.times()))
+    }
+
     /// How many requests succeed in this time.
     pub(super) async fn done_in(&self, time: Duration) -> u64 {
         let before = self.failures().done;
@@ -167,6 +183,7 @@ impl Shared {
     where
         F: Future<Output = Result<(), Status>>,
     {
+        let begun = Instant::now();
         let attempts = async {
             if request().await.is_ok() {
                 return true;
@@ -175,7 +192,7 @@ impl Shared {
             request().await.is_ok()
         };
         if timeout(PATIENCE, attempts).await.unwrap_or(false) {
-            successes.note();
+            successes.note(begun.elapsed());
         } else {
             self.failed.fetch_add(1, Ordering::Relaxed);
         }
@@ -210,8 +227,8 @@ mod tests {
         successes.take_gap();
         let start = Instant::now();
         while start.elapsed() < Duration::from_millis(5) {}
-        successes.note();
-        successes.note();
+        successes.note(Duration::ZERO);
+        successes.note(Duration::ZERO);
         assert!(successes.take_gap() >= Duration::from_millis(5));
         let start = Instant::now();
         while start.elapsed() < Duration::from_millis(3) {}

@@ -4,6 +4,7 @@ mod etcd;
 mod failover;
 mod large;
 mod load;
+mod reshaped;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -82,6 +83,15 @@ pub(super) async fn measure(settings: &Settings, network: Option<Network>) -> an
     }
     if settings.asks_for(Case::ColdToHot) {
         large::cold_to_hot(settings).await?;
+    }
+    if settings.asks_for(Case::NodeDrained) {
+        reshaped::drained(settings).await?;
+    }
+    if settings.asks_for(Case::RollingRestart) {
+        reshaped::restarted(settings).await?;
+    }
+    if settings.asks_for(Case::ShardsMoved) {
+        reshaped::moved(settings).await?;
     }
     Ok(())
 }

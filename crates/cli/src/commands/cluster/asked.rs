@@ -8,9 +8,9 @@ use simshard_cluster::{
     KeyValueStore, MetadataError, RegisteredStore, SettingsOfNodes, node_settings,
     registered_stores,
 };
-use simshard_node::ask_store;
-use simshard_topology::replication::{Epoch, StoreId};
-use simshard_topology::{NodeId, ShardId};
+use simshard_node::{ask_store, ask_store_to_count};
+use simshard_topology::replication::{Epoch, ShardRecord, StoreId};
+use simshard_topology::{Candidate, NodeId, ShardId};
 use tokio::time::{Instant, sleep};
 
 use crate::exit::UsageError;
@@ -28,6 +28,8 @@ pub(super) struct Cluster {
     pub(super) reports: BTreeMap<StoreId, Reports>,
     /// Those that have no room for copies of shards that they never held.
     without_room: BTreeSet<StoreId>,
+    /// The documents stored in the shards of each store, over all corpora, where it has counted them.
+    document_counts: BTreeMap<StoreId, BTreeMap<ShardId, u64>>,
     settings: SettingsOfNodes,
 }
 
@@ -44,7 +46,11 @@ impl Cluster {
         let answers = answers.filter_map(|(&store, answer)| Some((store, answer?)));
         let answers: BTreeMap<StoreId, Answer> = answers.collect();
         let without_room = answers.iter().filter(|(_, answer)| !answer.has_room);
+        let counts = answers.iter();
+        let counts =
+            counts.filter_map(|(&store, answer)| Some((store, answer.document_counts.clone()?)));
         Ok(Self {
+            document_counts: counts.collect(),
             without_room: without_room.map(|(store, _)| *store).collect(),
             reports: answers
                 .into_iter()
@@ -59,6 +65,32 @@ impl Cluster {
     pub(super) fn is_drained(&self, node: &NodeId) -> bool {
         let settings = self.settings.get(node);
         settings.is_some_and(|settings| settings.is_drained)
+    }
+
+    /// A node as plans see it.
+    pub(super) fn candidate(&self, node: NodeId) -> Candidate {
+        let settings = self.settings.get(&node);
+        let candidate = Candidate::new(node);
+        let Some(settings) = settings else {
+            return candidate;
+        };
+        let candidate = match settings.capacity {
+            Some(capacity) => candidate.with_capacity(capacity),
+            None => candidate,
+        };
+        match &settings.zone {
+            Some(zone) => candidate.in_zone(zone),
+            None => candidate,
+        }
+    }
+
+    /// The documents of a shard. `None` if no hot replica has counted them.
+    pub(super) fn documents(&self, shard: ShardId, record: &ShardRecord) -> Option<u64> {
+        let hot = record.in_sync.iter().filter(|entry| entry.hot);
+        let counted = hot.filter_map(|entry| self.document_counts.get(&entry.store));
+        counted
+            .map(|counts| counts.get(&shard).copied().unwrap_or(0))
+            .max()
     }
 
     /// Whether a store that answered has room for copies of shards that it never held.
@@ -115,16 +147,18 @@ pub(super) fn warn_of_bad(error: &MetadataError) {
 struct Answer {
     reports: Reports,
     has_room: bool,
+    document_counts: Option<BTreeMap<ShardId, u64>>,
 }
 
 /// Asks a store, several times if it does not answer.
 async fn answer_of(store: &RegisteredStore) -> Option<Answer> {
     for _ in 0..ATTEMPTS {
         let asked = Instant::now();
-        if let Some(news) = ask_store(&store.address, store.id, ANSWER_TIMEOUT).await {
+        if let Some(news) = ask_store_to_count(&store.address, store.id, ANSWER_TIMEOUT).await {
             return Some(Answer {
                 reports: news.epochs.into_iter().collect(),
                 has_room: news.has_room_for_copies,
+                document_counts: news.document_counts,
             });
         }
         // A connection that is refused fails at once.

@@ -73,8 +73,9 @@ pub(super) async fn drain(args: &DrainArgs) -> anyhow::Result<()> {
     let keys = args.emptying.metadata.keys()?;
     let layout = Layout::read(&*keys).await?;
     let nodes = layout.nodes(Some(&args.node))?;
-    let after = layout.planned(&nodes, replicas(&layout.records)?)?;
-    empty(&*keys, &layout, &args.node, &after, &args.emptying).await
+    let plan = layout.planned(&nodes, replicas(&layout.records)?)?;
+    shares::print(&layout, &plan, args.emptying.output)?;
+    empty(&*keys, &layout, &args.node, &plan.map, &args.emptying).await
 }
 
 /// Lets a node take the place of another one.
@@ -86,10 +87,11 @@ pub(super) async fn replace(args: &ReplaceArgs) -> anyhow::Result<()> {
     let keys = args.emptying.metadata.keys()?;
     let layout = Layout::read(&*keys).await?;
     let after = layout.replaced(node, by)?;
+    shares::print_map(&layout, &after, args.emptying.output)?;
     empty(&*keys, &layout, node, &after, &args.emptying).await
 }
 
-/// Prints what each node is to hold by a map. Then lets a node take no more shards, and moves those that it holds so.
+/// Lets a node take no more shards, and moves those that it holds as a map has them.
 async fn empty(
     keys: &dyn KeyValueStore,
     layout: &Layout,
@@ -97,7 +99,6 @@ async fn empty(
     after: &ShardMap,
     args: &EmptyingArgs,
 ) -> anyhow::Result<()> {
-    shares::print(&layout.map, after, args.output)?;
     if args.dry_run {
         return Ok(());
     }

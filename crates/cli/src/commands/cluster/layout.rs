@@ -5,33 +5,41 @@ use std::collections::BTreeSet;
 use anyhow::bail;
 use simshard_cluster::{KeyValueStore, Targets, shard_records, targets};
 use simshard_topology::replication::ShardRecords;
-use simshard_topology::{NodeId, ShardId, ShardMap, ShardSet, plan_evenly};
+use simshard_topology::{Candidate, NodeId, Plan, ShardId, ShardMap, ShardSet, ShardWeights, plan};
 
 use super::asked::{Cluster, warn_of_bad};
 use crate::exit::UsageError;
+use crate::say::warn;
+
+/// What a shard takes beside its documents, in documents. So a cluster that holds little is shared evenly.
+const WEIGHT_OF_A_SHARD: u64 = 1_000;
 
 /// Where all shards are, or are on their way to.
 pub(super) struct Layout {
     cluster: Cluster,
     pub(super) records: ShardRecords,
     pub(super) map: ShardMap,
+    /// The shards that have targets.
+    targeted: ShardSet,
 }
 
 impl Layout {
     pub(super) async fn read(keys: &dyn KeyValueStore) -> anyhow::Result<Self> {
         let cluster = Cluster::ask(keys).await?;
         let records = shard_records(keys).await?;
-        let map = placed(&cluster, &records, &targets(keys, warn_of_bad).await?)?;
+        let targets = targets(keys, warn_of_bad).await?;
+        let map = placed(&cluster, &records, &targets)?;
         Ok(Self {
             cluster,
             records,
             map,
+            targeted: targets.into_keys().collect(),
         })
     }
 
     /// All nodes that run but one, and but those that are drained. One that does not run is left out if it holds nothing;
     /// else it must come back first, or be drained.
-    pub(super) fn nodes(&self, without: Option<&NodeId>) -> anyhow::Result<Vec<NodeId>> {
+    pub(super) fn nodes(&self, without: Option<&NodeId>) -> anyhow::Result<Vec<Candidate>> {
         without.map(|node| self.cluster.of_node(node)).transpose()?;
         let stores = self.cluster.stores.values();
         let stores = stores.filter(|store| {
@@ -42,11 +50,39 @@ impl Layout {
         let nodes = stores.map(|store| store.node.clone());
         let nodes: BTreeSet<NodeId> = nodes.filter(|node| Some(node) != without).collect();
         check_answer(&self.cluster, &nodes)?;
-        Ok(nodes.into_iter().collect())
+        let candidate = |node| self.cluster.candidate(node);
+        Ok(nodes.into_iter().map(candidate).collect())
+    }
+
+    /// The documents of some shards, as far as they are known.
+    pub(super) fn documents(&self, shards: ShardSet) -> u64 {
+        let of_shard = |shard| self.cluster.documents(shard, self.records.get(&shard)?);
+        shards.iter().filter_map(of_shard).sum()
+    }
+
+    /// How heavy shards are, in documents. All alike, and a warning, where those of some are not known.
+    fn weights(&self) -> ShardWeights {
+        let mut weights = [WEIGHT_OF_A_SHARD; ShardId::COUNT];
+        let mut unknown = ShardSet::EMPTY;
+        for (shard, record) in &self.records {
+            match self.cluster.documents(*shard, record) {
+                Some(documents) => weights[shard.index()] += documents,
+                None => {
+                    unknown.insert(*shard);
+                }
+            }
+        }
+        if unknown.is_empty() {
+            return ShardWeights::new(weights);
+        }
+        warn(format!(
+            "warning: no node has counted the documents of shards {unknown} just now, so all shards count alike"
+        ));
+        ShardWeights::EQUAL
     }
 
     /// An even share for each of these nodes, by few moves. Refuses it if one that gets shards has no room for copies.
-    pub(super) fn planned(&self, nodes: &[NodeId], replicas: usize) -> anyhow::Result<ShardMap> {
+    pub(super) fn planned(&self, nodes: &[Candidate], replicas: usize) -> anyhow::Result<Plan> {
         let left = nodes.len();
         if left < replicas {
             let problem = format!(
@@ -55,10 +91,10 @@ impl Layout {
             );
             return Err(UsageError(problem).into());
         }
-        let after = plan_evenly(Some(&self.map), nodes, replicas);
-        let after = after.map_err(|error| UsageError(error.to_string()))?;
-        check_room(&self.cluster, &self.map, &after)?;
-        Ok(after)
+        let plan = plan(Some(&self.map), nodes, &self.weights(), replicas);
+        let plan = plan.map_err(|error| UsageError(error.to_string()))?;
+        check_room(&self.cluster, &self.map, &plan.map)?;
+        Ok(plan)
     }
 
     /// The map in which one node has all that another one has now.
@@ -105,11 +141,26 @@ impl Layout {
         Ok(after)
     }
 
-    /// The targets that make the map this one.
+    /// The targets that make the map this one. Those that have been chosen before, and are not reached yet, are among
+    /// them.
     pub(super) fn targets(&self, after: &ShardMap) -> Targets {
-        let moved = ShardId::all();
-        let moved = moved.filter(|shard| nodes_of(after, *shard) != nodes_of(&self.map, *shard));
-        moved.map(|shard| (shard, nodes_of(after, shard))).collect()
+        let is_there = |shard: &ShardId| {
+            let is_open = self.targeted.contains(*shard) && !self.is_reached(*shard);
+            nodes_of(after, *shard) == nodes_of(&self.map, *shard) && !is_open
+        };
+        let wanted = ShardId::all().filter(|shard| !is_there(shard));
+        wanted
+            .map(|shard| (shard, nodes_of(after, shard)))
+            .collect()
+    }
+
+    /// Whether the nodes that the map has for a shard hold it, and no other does.
+    fn is_reached(&self, shard: ShardId) -> bool {
+        let record = &self.records[&shard];
+        let stores = record.in_sync.iter();
+        let nodes = stores.map(|entry| Some(self.cluster.stores.get(&entry.store)?.node.clone()));
+        let nodes: Option<BTreeSet<NodeId>> = nodes.collect();
+        record.learners.is_empty() && nodes.is_some_and(|nodes| nodes == nodes_of(&self.map, shard))
     }
 }
 

@@ -83,9 +83,9 @@ pub(super) async fn rebalance(args: &RebalanceArgs) -> anyhow::Result<()> {
     let keys = args.metadata.keys()?;
     let layout = Layout::read(&*keys).await?;
     let nodes = layout.nodes(None)?;
-    let after = layout.planned(&nodes, replicas(&layout.records)?)?;
-    shares::print(&layout.map, &after, args.output)?;
-    let wanted = layout.targets(&after);
+    let plan = layout.planned(&nodes, replicas(&layout.records)?)?;
+    shares::print(&layout, &plan, args.output)?;
+    let wanted = layout.targets(&plan.map);
     if wanted.is_empty() {
         note("nothing to move");
         return Ok(());

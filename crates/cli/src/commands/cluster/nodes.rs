@@ -1,12 +1,13 @@
 //! `simshard cluster nodes`: the nodes that have registered, and which of them answer, or wait for their cluster.
 
 use std::collections::BTreeSet;
+use std::num::NonZeroU32;
 use std::time::Duration;
 
 use futures_util::future::join_all;
 use serde_json::json;
 use simshard_cluster::{
-    KeyValueStore, MetadataError, RegisteredStore, registered_stores, waiting_stores,
+    KeyValueStore, MetadataError, NodeSettings, RegisteredStore, registered_stores, waiting_stores,
 };
 use simshard_node::ask_store;
 use simshard_topology::replication::StoreId;
@@ -23,27 +24,28 @@ pub(super) async fn run(args: &TableArgs) -> anyhow::Result<()> {
     let rows = ask(&*keys).await?;
     let waiting = waiting_stores(&*keys).await?;
     let settings = settings(&*keys).await?;
-    let is_drained = |node| {
-        let settings = settings.get(node);
-        settings.is_some_and(|settings| settings.is_drained)
-    };
+    let set = |node| settings.get(node).cloned().unwrap_or_default();
+    let capacity = |set: &NodeSettings| set.capacity.map_or(1, NonZeroU32::get);
     if args.output.json {
         for (store, answers) in &rows {
             let RegisteredStore {
                 id, node, address, ..
             } = store;
+            let set = set(node);
             say::print_json(&json!({
                 "node": node.to_string(),
                 "address": address.to_string(),
                 "store": id.to_string(),
                 "answers": answers,
                 "waits": waits(&waiting, *id, *answers),
-                "drained": is_drained(node),
+                "drained": set.is_drained,
+                "zone": set.zone,
+                "capacity": capacity(&set),
             }))?;
         }
         return Ok(());
     }
-    let mut text = "node\taddress\tstore\tanswers\tdrained".to_owned();
+    let mut text = "node\taddress\tstore\tanswers\tdrained\tzone\tcapacity".to_owned();
     for (store, answers) in &rows {
         let RegisteredStore {
             id, node, address, ..
@@ -55,8 +57,12 @@ pub(super) async fn run(args: &TableArgs) -> anyhow::Result<()> {
         } else {
             "no"
         };
-        let drained = if is_drained(node) { "yes" } else { "no" };
-        text.push_str(&format!("\n{node}\t{address}\t{id}\t{answers}\t{drained}"));
+        let set = set(node);
+        let drained = if set.is_drained { "yes" } else { "no" };
+        let (zone, capacity) = (set.zone.as_deref().unwrap_or_default(), capacity(&set));
+        text.push_str(&format!(
+            "\n{node}\t{address}\t{id}\t{answers}\t{drained}\t{zone}\t{capacity}"
+        ));
     }
     say::print(&text)?;
     Ok(())

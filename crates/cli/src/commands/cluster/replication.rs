@@ -11,6 +11,7 @@ use super::MetadataArgs;
 use super::asked::{ANSWER_TIMEOUT, Cluster};
 use super::layout::{Layout, nodes_of};
 use super::placing::{Placing, Wait};
+use super::shares;
 use crate::exit::UsageError;
 use crate::say::note;
 
@@ -43,13 +44,14 @@ pub(super) async fn run(args: &ReplicationArgs) -> anyhow::Result<()> {
     let keys = args.metadata.keys()?;
     // All that may be refused is known before anything is changed.
     let layout = Layout::read(&*keys).await?;
-    let after = layout.planned(&layout.nodes(None)?, want.into())?;
+    let plan = layout.planned(&layout.nodes(None)?, want.into())?;
+    shares::warn_of_unmet(&plan);
     wish_for(&*keys, want, hot).await?;
     note(format!(
         "shards are to have {want} replicas, {hot} of them hot"
     ));
     // Nodes that never held a shard come to a target at once.
-    let targets = ShardId::all().map(|shard| (shard, nodes_of(&after, shard)));
+    let targets = ShardId::all().map(|shard| (shard, nodes_of(&plan.map, shard)));
     set_targets(&*keys, &targets.collect(), ShardSet::EMPTY).await?;
     Placing::Replicas.wait(&*keys, &args.wait).await
 }

@@ -2,15 +2,18 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use anyhow::bail;
 use serde_json::{Map, Value, json};
 use simshard_cluster::{
-    CorpusState, RegisteredStore, Targets, recorded_corpora, shard_records, targets,
+    CorpusState, KeyValueStore, RegisteredStore, Targets, recorded_corpora, shard_records, targets,
 };
-use simshard_topology::ShardSet;
 use simshard_topology::replication::{ShardRecord, ShardRecords, StoreId};
+use simshard_topology::{Balance, ShardSet};
 
 use super::TableArgs;
 use super::asked::warn_of_bad;
+use super::layout::Layout;
+use super::moving::replicas;
 use super::nodes::ask;
 use crate::say;
 
@@ -41,6 +44,7 @@ pub(super) async fn run(args: &TableArgs) -> anyhow::Result<()> {
         short("hot", &records, lacks_hot),
         learners(&records, &asked),
         moves(&records, &targets, &asked),
+        balance(&*keys, &asked).await,
         corpora_of(&states),
     ];
     let mut text = "part\twell\tdetails".to_owned();
@@ -202,6 +206,43 @@ fn moves(records: &ShardRecords, targets: &Targets, asked: &Asked) -> Finding {
     finding("moves", are_well, details, facts)
 }
 
+/// Whether a plan would share the documents clearly better than they are.
+async fn balance(keys: &dyn KeyValueStore, asked: &Asked) -> Finding {
+    let plan = async {
+        let silent = asked.iter().find(|(_, answers)| !answers);
+        if let Some((store, _)) = silent {
+            bail!("{} does not answer", store.node);
+        }
+        let layout = Layout::read(keys).await?;
+        let plan = layout.planned(&layout.nodes(None)?, replicas(&layout.records)?)?;
+        Ok((plan.balance, plan.moves.len()))
+    };
+    match plan.await {
+        Ok((balance, moves)) => balance_of(balance, moves),
+        Err(error) => {
+            let facts = json!({ "unknown": error.to_string() });
+            finding("balance", true, format!("not known now: {error}"), facts)
+        }
+    }
+}
+
+/// A plan moves nothing while the balance is good enough.
+fn balance_of(balance: Balance, moves: usize) -> Finding {
+    let (now, planned) = (balance.before.unwrap_or(1.0), balance.after);
+    let is_well = moves == 0;
+    let mut details = format!("the fullest node has {now:.2} times the mean");
+    if !is_well {
+        details +=
+            &format!("; {planned:.2} times after {moves} moves of `simshard cluster rebalance`");
+    }
+    finding(
+        "balance",
+        is_well,
+        details,
+        json!({ "fullest": now, "planned": planned, "moves": moves }),
+    )
+}
+
 /// Corpora whose creation or deletion was cut short are not usable until it is repeated.
 fn corpora_of(states: &[CorpusState]) -> Finding {
     let count = |wanted| states.iter().filter(|state| **state == wanted).count();
@@ -337,6 +378,28 @@ mod tests {
             let found = moves(&records, &target(name), &asked(answering));
             assert_eq!(found.columns(), expected);
         }
+    }
+
+    #[test]
+    fn a_balance_that_a_plan_makes_better_is_not_well() {
+        let of = |before, after, moves| {
+            let balance = Balance {
+                before: Some(before),
+                after,
+                least: 1.0,
+            };
+            balance_of(balance, moves)
+        };
+        assert_eq!(
+            of(1.09, 1.09, 0).columns(),
+            "balance\tyes\tthe fullest node has 1.09 times the mean"
+        );
+        assert_eq!(
+            of(1.5, 1.02, 7).columns(),
+            "balance\tno\tthe fullest node has 1.50 times the mean; 1.02 times after 7 moves of `simshard cluster rebalance`"
+        );
+        // A node that holds nothing does not change the fullest one.
+        assert!(!of(1.05, 1.05, 3).is_well);
     }
 
     #[test]

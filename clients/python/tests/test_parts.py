@@ -1,0 +1,98 @@
+"""The parts of a set together find all pairs, each once, and all clusters."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from conftest import SEED
+from simshard import find_clusters, find_pairs
+from simshard._inputs import Fingerprints
+from simshard._parts import Leads, forest
+
+
+def near(count: int, prefix_bits: int) -> Fingerprints:
+    """Return distinct fingerprints of which many are near; all agree in the first bits."""
+    chance = np.random.default_rng(SEED + count + prefix_bits)
+    numbers = chance.integers(0, 2**64, count, np.uint64)
+    copied = numbers[chance.integers(0, count // 3, count - count // 3)]
+    for _ in range(3):
+        copied = copied ^ np.uint64(1) << chance.integers(0, 64, len(copied), np.uint64)
+    numbers[count // 3 :] = copied
+    if prefix_bits:
+        numbers >>= np.uint64(prefix_bits)
+    return np.unique(numbers)
+
+
+def parts(fingerprints: Fingerprints, leads: Leads, heavy_rows: int) -> list[tuple[int, Fingerprints]]:
+    """Return what each part has, by one key a part."""
+    heavy = [leads.keys(fingerprints, first) for first in range(len(leads.first))]
+    keys, counts = np.unique(np.concatenate(heavy), return_counts=True)
+    found = []
+    for number, of_rows, some in leads.rows(fingerprints, keys[counts > heavy_rows]):
+        for key in np.unique(of_rows):
+            found.append((number, some[of_rows == key]))
+    return found
+
+
+@pytest.mark.parametrize("distance", [0, 1, 3, 6])
+@pytest.mark.parametrize("prefix_bits", [0, 30])
+@pytest.mark.parametrize("heavy_rows", [20, 10**9])
+def test_parts_find_all_pairs_once(distance: int, prefix_bits: int, heavy_rows: int) -> None:
+    fingerprints = near(450, prefix_bits)
+    leads = Leads(distance)
+    found = [leads.pairs(some, number) for number, some in parts(fingerprints, leads, heavy_rows)]
+    pairs = np.concatenate(found)
+    expected = find_pairs(fingerprints, distance)
+    assert len(pairs) == len(expected)
+    assert sorted(map(tuple, pairs.tolist())) == sorted(map(tuple, expected.tolist()))
+    assert distance == 0 or len(expected) > 10
+
+
+@pytest.mark.parametrize("prefix_bits", [0, 30])
+def test_links_of_parts_make_the_clusters(prefix_bits: int) -> None:
+    fingerprints = near(450, prefix_bits)
+    leads = Leads(3)
+    links = [leads.links(some) for _, some in parts(fingerprints, leads, 20)]
+    half = len(links) // 2
+    merged = forest([forest(links[:half]), forest(links[half:])])
+    smallest = dict(zip(merged[:, 1].tolist(), merged[:, 0].tolist(), strict=True))
+    firsts = fingerprints[find_clusters(fingerprints)]
+    expected = {value: first for value, first in zip(fingerprints.tolist(), firsts.tolist(), strict=True)}
+    assert {value: smallest.get(value, value) for value in fingerprints.tolist()} == expected
+
+
+def test_a_heavy_key_is_shared_by_many_parts() -> None:
+    fingerprints = near(2000, 16)
+    leads = Leads(3)
+    sizes = [len(some) for _, some in parts(fingerprints, leads, 100)]
+    assert max(sizes) < len(fingerprints) / 4
+    assert max(len(some) for _, some in parts(fingerprints, leads, 10**9)) == len(fingerprints)
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 5000])
+def test_a_forest_connects_what_links_connect(count: int) -> None:
+    chance = np.random.default_rng(SEED)
+    links = chance.integers(0, max(count, 1), (count, 2), np.uint64)
+    root: dict[int, int] = {}
+
+    def find(value: int) -> int:
+        while root.setdefault(value, value) != value:
+            value = root[value]
+        return value
+
+    for one, other in links.tolist():
+        low, high = sorted([find(one), find(other)])
+        root[high] = low
+    expected = sorted((find(value), value) for value in root if find(value) != value)
+    assert sorted(map(tuple, forest([links[:7], links[7:]]).tolist())) == expected
+
+
+def test_a_chain_is_one_tree() -> None:
+    chain = np.arange(20_001, dtype=np.uint64)
+    links = np.stack([chain[:-1], chain[1:]], axis=1)
+    assert (forest([links[::-1]])[:, 0] == 0).all()
+
+
+def test_wrong_distances_are_refused() -> None:
+    with pytest.raises(ValueError, match="from 0 to 63"):
+        Leads(64)

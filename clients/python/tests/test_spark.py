@@ -1,0 +1,86 @@
+"""Spark gives the pairs and clusters that the engine gives. It runs where pyspark is installed and SIMSHARD_LONG is set."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+import simshard
+from conftest import SEED
+from simshard._inputs import Fingerprints
+
+pytestmark = pytest.mark.skipif("SIMSHARD_LONG" not in os.environ, reason="Spark takes long to start")
+
+
+@pytest.fixture(scope="module")
+def spark() -> Iterator[Any]:
+    pytest.importorskip("pyspark")
+    from pyspark.sql import SparkSession
+
+    builder = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
+    session = builder.config("spark.sql.shuffle.partitions", "4").getOrCreate()
+    yield session
+    session.stop()
+
+
+def frame(spark: Any, fingerprints: Fingerprints) -> Any:
+    rows = [(place, int(value)) for place, value in enumerate(fingerprints.view(np.int64))]
+    return spark.createDataFrame([*rows, (-1, None)], "row long, fingerprint long")
+
+
+def near(prefix_bits: int) -> Fingerprints:
+    """Return fingerprints of which many are near, some twice; all agree in the first bits."""
+    chance = np.random.default_rng(SEED)
+    numbers = chance.integers(0, 2**64, 3000, np.uint64)
+    numbers[1000:] = numbers[chance.integers(0, 1000, 2000)]
+    for _ in range(3):
+        numbers[1500:] ^= np.uint64(1) << chance.integers(0, 64, 1500, np.uint64)
+    return numbers >> np.uint64(prefix_bits)
+
+
+@pytest.mark.parametrize("prefix_bits", [0, 20])
+@pytest.mark.parametrize("heavy_rows", [50, 10**6])
+def test_pairs_and_clusters_are_those_of_the_engine(
+    spark: Any, monkeypatch: pytest.MonkeyPatch, prefix_bits: int, heavy_rows: int
+) -> None:
+    from simshard import spark as on_spark
+
+    monkeypatch.setattr(on_spark, "HEAVY_ROWS", heavy_rows)
+    fingerprints = near(prefix_bits)
+    df = frame(spark, fingerprints)
+    found = [(row.a % 2**64, row.b % 2**64) for row in on_spark.find_pairs(df).collect()]
+    expected = [tuple(pair) for pair in simshard.find_pairs(fingerprints).tolist()]
+    assert sorted(found) == sorted(expected)
+    smallest = dict.fromkeys(fingerprints.tolist())
+    clusters: dict[int, list[int]] = {}
+    for place, first in enumerate(simshard.find_clusters(fingerprints).tolist()):
+        clusters.setdefault(first, []).append(int(fingerprints[place]))
+    for members in clusters.values():
+        smallest.update(dict.fromkeys(members, min(members)))
+    rows = on_spark.find_clusters(df).collect()
+    assert len(rows) == len(fingerprints) + 1
+    for row in rows:
+        if row.row < 0:
+            assert row.cluster is None
+        else:
+            assert row.cluster % 2**64 == smallest[int(fingerprints[row.row])]
+
+
+def test_texts_have_the_fingerprints_of_the_engine(spark: Any) -> None:
+    from simshard import spark as on_spark
+
+    texts = ["one two three", None, "", "Ein Text über Füchse", "!"]
+    df = spark.createDataFrame([(text,) for text in texts], "body string")
+    for _ in range(2):
+        rows = on_spark.fingerprint(df, "body").collect()
+    with pytest.raises(ValueError, match="already"):
+        on_spark.fingerprint(df, "body", into="body")
+    with pytest.raises(ValueError, match="nonsense"):
+        on_spark.fingerprint(df, "body", recipe="nonsense")
+    assert [row.body for row in rows] == texts
+    assert [row.fingerprint is None for row in rows] == [False, True, True, False, True]
+    expected = simshard.fingerprint([texts[0], texts[3]])
+    assert [rows[0].fingerprint % 2**64, rows[3].fingerprint % 2**64] == expected.tolist()

@@ -1,0 +1,276 @@
+//! `simshard cluster init` and `adopt`: a cluster begins with the nodes that have registered.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use clap::{Args, ValueHint};
+use simshard_cluster::{
+    FileStore, KeyValueStore, MetadataError, MetadataStore, RegisteredStore, initialize,
+    registered_stores, wait_for_stores, waiting_stores,
+};
+use simshard_topology::{NodeId, ShardMap, plan_evenly};
+
+use super::{HOT, MetadataArgs, node_name, repeat_if_raced};
+use crate::completion;
+use crate::embedded;
+use crate::exit::UsageError;
+use crate::say::{note, warn};
+
+/// Arguments of `cluster init`.
+#[derive(Args, Debug)]
+pub struct InitArgs {
+    /// How many nodes the cluster has
+    #[arg(long, value_name = "N", required_unless_present = "cluster", value_parser = clap::value_parser!(u16).range(1..=256))]
+    pub nodes: Option<u16>,
+    /// How many nodes hold each shard. With several, the cluster goes on when one of them dies, without an operator
+    /// [default: 3, or all nodes if they are fewer]
+    #[arg(long, value_name = "N", conflicts_with = "cluster", value_parser = clap::value_parser!(u8).range(1..=5))]
+    pub replicas: Option<u8>,
+    /// How many of them answer searches. Only these take memory for tables. Another takes over when one dies
+    /// [default: 2, or all replicas if they are fewer]
+    #[arg(long, value_name = "N", conflicts_with = "cluster", value_parser = clap::value_parser!(u8).range(1..=5))]
+    pub hot: Option<u8>,
+    /// A layout file whose nodes, and their shards, the cluster has
+    #[arg(long, value_name = "FILE", conflicts_with = "nodes", value_hint = ValueHint::FilePath)]
+    pub cluster: Option<PathBuf>,
+    /// A node whose data directory is lost: what it held is not found any more; may be given several times
+    #[arg(long, value_name = "NODE", value_parser = node_name, add = completion::nodes())]
+    pub lost: Vec<NodeId>,
+    /// Where the metadata is.
+    #[command(flatten)]
+    pub metadata: MetadataArgs,
+}
+
+/// Arguments of `cluster adopt`.
+#[derive(Args, Debug)]
+pub struct AdoptArgs {
+    /// The directory of `serve --data`
+    #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub data: PathBuf,
+    /// Where the metadata is.
+    #[command(flatten)]
+    pub metadata: MetadataArgs,
+}
+
+/// Replicas of each shard, where there are as many nodes.
+const REPLICAS: u8 = 3;
+
+impl InitArgs {
+    fn replicas(&self) -> u8 {
+        let nodes = self.nodes.unwrap_or(1);
+        self.replicas.unwrap_or(nodes.min(REPLICAS.into()) as u8)
+    }
+}
+
+/// Begins a cluster; again if others changed the nodes or began one at the same time.
+pub(super) async fn run(args: &InitArgs) -> anyhow::Result<()> {
+    repeat_if_raced(async || begin(args).await).await
+}
+
+/// Begins a cluster of the one node that serves what a single process served.
+pub(super) async fn adopt(args: &AdoptArgs) -> anyhow::Result<()> {
+    embedded::corpora(&args.data).await?;
+    let keys = args.metadata.keys()?;
+    let nodes = wait_for_nodes(&keys, |nodes| count_missing(1, nodes)).await?;
+    if nodes.len() > 1 {
+        let names = listed(&nodes);
+        let problem = format!(
+            "registered nodes: {names}; one alone is to begin with the data of {}: take another prefix or path, and \
+             start the others once the cluster has begun",
+            args.data.display()
+        );
+        return Err(UsageError(problem).into());
+    }
+    // The process that served the directory has ended, as a node has it now: nothing changes its corpora any more.
+    let corpora = embedded::corpora(&args.data).await?;
+    let map = plan_evenly(None, &nodes, 1)?;
+    repeat_if_raced(async || Ok(initialize(&*keys, &map, 1, &corpora, &[]).await?)).await?;
+    let count = corpora.records().count();
+    note(format!(
+        "the cluster has begun: {}, with {count} corpora",
+        shares(&map)
+    ));
+    Ok(())
+}
+
+async fn begin(args: &InitArgs) -> anyhow::Result<()> {
+    let replicas = args.replicas();
+    let hot = args.hot.unwrap_or(HOT.min(replicas));
+    if hot > replicas {
+        let problem = format!("--hot {hot} is more than --replicas {replicas}");
+        return Err(UsageError(problem).into());
+    }
+    let keys = args.metadata.keys()?;
+    if let Some(fault) = keys.known_fault().await {
+        warn(format!("warning: {fault}"));
+    }
+    let (map, corpora) = match &args.cluster {
+        Some(file) => {
+            let files = FileStore::open(file).await?;
+            let layout = files.layout().await?;
+            wait_for_nodes(&keys, |nodes| names_missing(layout.map(), nodes)).await?;
+            let idle = idle_nodes(&*keys).await?;
+            warn_of_idle(layout.map().nodes(), &idle);
+            (layout.map().clone(), files.corpora().await?)
+        }
+        None => {
+            let count = args.nodes.map_or(1, usize::from);
+            let nodes = wait_for_nodes(&keys, |nodes| count_missing(count, nodes)).await?;
+            let idle = idle_nodes(&*keys).await?;
+            let nodes = exactly(count, nodes, &idle)?;
+            warn_of_idle(&nodes, &idle);
+            (plan_evenly(None, &nodes, replicas.into())?, Arc::default())
+        }
+    };
+    initialize(&*keys, &map, hot, &corpora, &args.lost).await?;
+    note(format!("the cluster has begun: {}", shares(&map)));
+    Ok(())
+}
+
+/// Waits until nothing is missing of the nodes that have registered. Says what is, whenever that changes.
+async fn wait_for_nodes(
+    keys: &Arc<dyn KeyValueStore>,
+    missing: impl Fn(&BTreeSet<NodeId>) -> Option<String>,
+) -> Result<Vec<NodeId>, MetadataError> {
+    let mut told = None;
+    let enough = |stores: &[RegisteredStore]| {
+        let now = missing(&nodes_of(stores));
+        if let Some(missing) = now.as_ref().filter(|_| now != told) {
+            note(format!("waiting for nodes: {missing}"));
+        }
+        told.clone_from(&now);
+        now.is_none()
+    };
+    let on_turn = |turn: Result<(), &MetadataError>| match turn {
+        Err(error) => warn(format!("warning: {error}")),
+        Ok(()) => note("the metadata is there again"),
+    };
+    let stores = wait_for_stores(keys, enough, on_turn).await?;
+    Ok(nodes_of(&stores).into_iter().collect())
+}
+
+fn nodes_of(stores: &[RegisteredStore]) -> BTreeSet<NodeId> {
+    stores.iter().map(|store| store.node.clone()).collect()
+}
+
+fn names_missing(map: &ShardMap, nodes: &BTreeSet<NodeId>) -> Option<String> {
+    let missing = map.nodes().iter().filter(|node| !nodes.contains(node));
+    let missing = listed(missing);
+    (!missing.is_empty()).then(|| format!("{missing} not registered yet"))
+}
+
+fn count_missing(count: usize, nodes: &BTreeSet<NodeId>) -> Option<String> {
+    let found = nodes.len();
+    let names = listed(nodes);
+    let names = if nodes.is_empty() {
+        names
+    } else {
+        format!(": {names}")
+    };
+    (found < count).then(|| format!("{found} of {count} have registered{names}"))
+}
+
+fn listed<'a>(nodes: impl IntoIterator<Item = &'a NodeId>) -> String {
+    let names: Vec<&str> = nodes.into_iter().map(NodeId::as_str).collect();
+    names.join(", ")
+}
+
+/// The registered nodes whose processes do not wait for their cluster.
+async fn idle_nodes(keys: &dyn KeyValueStore) -> Result<BTreeSet<NodeId>, MetadataError> {
+    let stores = registered_stores(keys).await?;
+    let waiting = waiting_stores(keys).await?;
+    let idle = stores.iter().filter(|store| !waiting.contains(&store.id));
+    Ok(idle.map(|store| store.node.clone()).collect())
+}
+
+/// Warns of nodes of the new cluster that do not run.
+fn warn_of_idle(nodes: &[NodeId], idle: &BTreeSet<NodeId>) {
+    let idle: Vec<&NodeId> = nodes.iter().filter(|node| idle.contains(node)).collect();
+    if !idle.is_empty() {
+        let names = listed(idle);
+        warn(format!(
+            "warning: these nodes have registered, and do not run now: {names}; their shards lack a replica until they do"
+        ));
+    }
+}
+
+/// Refuses more nodes than were asked for. Says which of them do not run.
+fn exactly(
+    count: usize,
+    nodes: Vec<NodeId>,
+    idle: &BTreeSet<NodeId>,
+) -> Result<Vec<NodeId>, UsageError> {
+    if nodes.len() == count {
+        return Ok(nodes);
+    }
+    let (found, names) = (nodes.len(), listed(&nodes));
+    Err(UsageError(if idle.is_empty() {
+        format!(
+            "registered nodes: {names}; all of them run: give --nodes {found}, or another prefix"
+        )
+    } else {
+        let idle = listed(idle);
+        format!(
+            "registered nodes: {names}; these do not run: {idle}; start them and give --nodes {found}, or start all \
+             others with another prefix"
+        )
+    }))
+}
+
+fn shares(map: &ShardMap) -> String {
+    let shares = map
+        .nodes()
+        .iter()
+        .map(|node| format!("{node} has {}", map.shards_of(node)));
+    shares.collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use super::*;
+
+    fn node(name: &str) -> NodeId {
+        NodeId::new(name).unwrap()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_others_raced_is_repeated_and_nothing_else() {
+        let tries = Cell::new(0);
+        let attempt = async |error: Option<MetadataError>| {
+            tries.set(tries.get() + 1);
+            match error {
+                Some(error) if tries.get() < 4 => Err(error.into()),
+                Some(_) | None => Ok(()),
+            }
+        };
+        repeat_if_raced(async || attempt(Some(MetadataError::Raced)).await)
+            .await
+            .unwrap();
+        assert_eq!(tries.get(), 4);
+        tries.set(0);
+        let other = repeat_if_raced(async || attempt(Some(MetadataError::NoCluster)).await);
+        assert!(other.await.is_err());
+        assert_eq!(tries.get(), 1);
+    }
+
+    #[test]
+    fn nodes_are_named_while_some_are_missing_and_where_there_are_too_many() {
+        let nodes = ["n1", "n2", "typo"].map(node);
+        let two = BTreeSet::from(["n1", "n2"].map(node));
+        assert_eq!(
+            count_missing(3, &two).unwrap(),
+            "2 of 3 have registered: n1, n2"
+        );
+        assert_eq!(
+            count_missing(3, &BTreeSet::new()).unwrap(),
+            "0 of 3 have registered"
+        );
+        let idle = BTreeSet::from([node("typo")]);
+        let told = exactly(2, nodes.to_vec(), &idle).unwrap_err().to_string();
+        assert!(told.contains("these do not run: typo;"), "{told}");
+        exactly(3, nodes.to_vec(), &idle).unwrap();
+    }
+}

@@ -1,0 +1,99 @@
+//! The promised figures of a cluster that its operator reshapes.
+
+use super::{Case, Programs, Promise, Target, Unit, row};
+
+pub(super) fn cases() -> Vec<Case> {
+    vec![drained(), rolling_restart(), moved()]
+}
+
+/// The fields of a case in which nodes stop to hold shards, or restart.
+const OF_WORK: [&str; 3] = ["reads_longest_ms", "writes_longest_ms", "retried"];
+
+/// The rows of such a case: their names, and what is done.
+fn of_work(names: [&'static str; 3], what: &'static str) -> [Promise; 3] {
+    let [reads, writes, failed] = names;
+    [
+        row(reads, what, Target::AtMost(100.0), Unit::Milliseconds),
+        row(
+            writes,
+            "the same, without an insert",
+            Target::AtMost(100.0),
+            Unit::Milliseconds,
+        ),
+        row(
+            failed,
+            "the same, requests that failed at first",
+            Target::AtMost(0.0),
+            Unit::Count,
+        ),
+    ]
+}
+
+fn measured(programs: &Programs, case: &str) -> anyhow::Result<Vec<f64>> {
+    let figures = programs.cluster_in_etcd(case)?;
+    let figure = figures.of(case)?;
+    OF_WORK
+        .into_iter()
+        .map(|field| figure.number(field))
+        .collect()
+}
+
+fn drained() -> Case {
+    let names = [
+        "reshape-drained-reads",
+        "reshape-drained-writes",
+        "reshape-drained-failed",
+    ];
+    let what = "3 nodes, 2 hot replicas, records in etcd, 64 requests in flight, all shards of a node move to the others and \
+                back, 10 times: the longest time without a search";
+    Case::heavy(&of_work(names, what), |programs| {
+        measured(programs, "node_drained")
+    })
+}
+
+fn rolling_restart() -> Case {
+    let names = [
+        "reshape-restarted-reads",
+        "reshape-restarted-writes",
+        "reshape-restarted-failed",
+    ];
+    let what = "3 nodes, 3 replicas of which 2 are hot, records in etcd, 64 requests in flight, nodes restart in turn, 10 \
+                times: the longest time without a search";
+    Case::heavy(&of_work(names, what), |programs| {
+        measured(programs, "rolling_restart")
+    })
+}
+
+fn moved() -> Case {
+    Case::heavy(
+        &[
+            row(
+                "reshape-moved",
+                "2 nodes, 10M bare documents, (5, 3), half of all shards move to the other node: entries a second, tables \
+                 included",
+                Target::AtLeast(1_500_000.0),
+                Unit::PerSecond,
+            ),
+            row(
+                "reshape-moved-reads-p99",
+                "they move back with 64 requests in flight: 99 of 100 searches within, against before",
+                Target::AtMost(3.0),
+                Unit::Times,
+            ),
+            row(
+                "reshape-moved-writes-p99",
+                "the same, inserts",
+                Target::AtMost(3.0),
+                Unit::Times,
+            ),
+        ],
+        |programs| {
+            let figures = programs.cluster_in_etcd("shards_moved")?;
+            let figure = figures.of("shards_moved")?;
+            ["entries_per_second", "reads_p99_times", "writes_p99_times"]
+                .into_iter()
+                .map(|field| figure.number(field))
+                .collect()
+        },
+    )
+}
