@@ -128,7 +128,9 @@ impl RecordReader {
         match self.format {
             #[cfg(feature = "parquet")]
             RecordFormat::Parquet(_) => source.seekable()?.twice(),
-            RecordFormat::Csv(..) | RecordFormat::Arrow(_) | RecordFormat::Warc(_) => source.twice(),
+            RecordFormat::Csv(..) | RecordFormat::Arrow(_) | RecordFormat::Warc(_) => {
+                source.twice()
+            }
         }
     }
 

@@ -3,7 +3,8 @@
 //! # Invariants
 //! - PE1: a store is taken for dead only if it has not answered for a while, and another process that may know does not
 //!   reach it either. If no other process may know, it takes longer.
-//! - PE2: while this process itself did not run, no silence counts.
+//! - PE2: while this process itself did not run, no silence counts. Nor does an answer of before: who has died meanwhile
+//!   is not taken for alive.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -154,9 +155,10 @@ impl Health {
         self.silence(now) >= most
     }
 
-    /// Whether it has answered lately.
+    /// Whether it has answered lately. One whose silence is excused has not.
     pub(super) fn is_live(&self, now: Instant) -> bool {
-        self.answered.is_some() && self.silence(now) < SILENT_AFTER
+        let last = self.answered;
+        last.is_some_and(|answered| now.saturating_duration_since(answered) < SILENT_AFTER)
     }
 }
 
@@ -454,6 +456,9 @@ mod tests {
         scene.now += SILENT_AFTER * 100;
         scene.others.look(scene.now, &both());
         assert_eq!(scene.others.silent(scene.now), none());
+        assert_eq!(scene.others.live(scene.now), none());
+        scene.pass(INTERVAL, &[(B, none())]);
+        assert_eq!(scene.others.live(scene.now), BTreeSet::from([B]));
         scene.pass(DEAD_TO_ONE_CUT_OFF_AFTER, &[]);
         assert_eq!(scene.dead(), [A, B]);
     }

@@ -5,7 +5,6 @@ use simshard_topology::replication::{Epoch, Pin, Role};
 
 use crate::disk::{Contents, EMPTY, Record};
 use crate::faults::Fault;
-use crate::membership::LIVE;
 use crate::message::{Message, Place};
 use crate::node::end_of_copy;
 use crate::scene::{CALM, ELEMENTS, MILLISECOND, SECOND, Time, node_of};
@@ -41,7 +40,7 @@ impl World {
                         let stores = record.in_sync.iter().map(|entry| entry.store);
                         let stores = stores.filter(|store| {
                             let peer = running.peers.get(store);
-                            peer.is_some_and(|peer| now - peer.answered < LIVE)
+                            peer.is_some_and(|peer| peer.lives(now))
                         });
                         Some((id, added, stores.collect::<Vec<_>>()))
                     }

@@ -58,7 +58,12 @@ impl<'a> Stepping<'a> {
                 if silence > DEAD {
                     view.dead.insert(store);
                     view.silent.insert(store);
-                } else if silence < LIVE && running.peers.contains_key(&store) {
+                }
+                if running
+                    .peers
+                    .get(&store)
+                    .is_some_and(|peer| peer.lives(now))
+                {
                     view.live.insert(store);
                 }
             }
@@ -130,10 +135,10 @@ impl Running {
             .collect()
     }
 
-    /// How long a store has said nothing.
+    /// How long a store has said nothing, while this node was there to hear it.
     fn silence(&self, store: StoreId, now: Time) -> Time {
         let peer = self.peers.get(&store);
-        now - peer.map_or(self.begun, |peer| peer.answered)
+        now - peer.map_or(self.begun, |peer| peer.answered.max(peer.excused))
     }
 }
 

@@ -73,7 +73,10 @@ pub(crate) struct Running {
 /// Another store, as a node hears of it.
 #[derive(Default)]
 pub(crate) struct Peer {
+    /// When it last answered.
     pub(crate) answered: Time,
+    /// When its silence was last excused, as this node was away.
+    pub(crate) excused: Time,
     pub(crate) incarnation: u64,
     /// The stores that it has heard lately.
     pub(crate) hears: BTreeSet<StoreId>,
@@ -81,6 +84,13 @@ pub(crate) struct Peer {
     pub(crate) reports: BTreeMap<ShardId, Epoch>,
     /// Since when it has had which earlier record than this node knows.
     behind: BTreeMap<ShardId, (Epoch, Time)>,
+}
+
+impl Peer {
+    /// Whether it has answered lately.
+    pub(crate) const fn lives(&self, now: Time) -> bool {
+        now - self.answered < LIVE
+    }
 }
 
 impl Node {
@@ -391,7 +401,7 @@ impl World {
         let (disk, running) = self.parts(node);
         let reports = running.shards.iter();
         let heard = running.peers.iter();
-        let heard = heard.filter(|(_, peer)| now - peer.answered < LIVE);
+        let heard = heard.filter(|(_, peer)| peer.lives(now));
         let answer = Message::Pong {
             store: disk.store,
             incarnation: running.incarnation.number,
@@ -488,7 +498,7 @@ impl World {
         let ticks = running.ticks;
         if now - running.looked > 500 * MILLISECOND {
             for peer in running.peers.values_mut() {
-                peer.answered = now;
+                peer.excused = now;
             }
         }
         running.looked = now;
