@@ -69,7 +69,7 @@ pub enum LineProblem {
     OtherColumns { found: usize, expected: usize },
     /// A header that is one column, and has another separator in it.
     #[error(
-        "the header is one column with \"{found}\" in it: add --separator '{found}' if that separates its values"
+        "the header is one column, and has {found} in it: add --separator '{found}' if that separates its values"
     )]
     OtherSeparator { found: Separator },
     /// CSV that ends within quotes: it is cut off, or a quote is missing.

@@ -309,7 +309,7 @@ impl Text {
         let decoded = |bytes: &[u8]| html::decoded(bytes, Some(content_type));
         match kind {
             TextKind::Plain => Self::Plain(bytes),
-            TextKind::Html | TextKind::Xhtml if html::is_no_page(&bytes) => Self::NoPage,
+            TextKind::Html | TextKind::Xhtml if is_no_page(&bytes, content_type) => Self::NoPage,
             TextKind::Html => Self::Html(decoded(&bytes)),
             TextKind::Xhtml => Self::Xhtml(decoded(&bytes)),
         }
@@ -321,6 +321,12 @@ impl Text {
             Self::Html(_) | Self::Xhtml(_) | Self::NoPage => false,
         }
     }
+}
+
+/// Whether a response is not the page that its header promises. UTF-16 is full of NULs.
+fn is_no_page(bytes: &[u8], content_type: &[u8]) -> bool {
+    let is_utf16 = memchr::memmem::find(&content_type.to_ascii_lowercase(), b"utf-16").is_some();
+    !is_utf16 && html::is_no_page(bytes)
 }
 
 fn whole_text(block: &Block<'_>) -> Result<Vec<u8>, RecordProblem> {

@@ -54,7 +54,8 @@ Example:
 A line for each part, and whether it is well: the metadata; the nodes that
 answer; whether each shard has a hot replica that answers; shards that are short
 of replicas, or of hot ones; copies under way; shards that are to move; how
-evenly the documents are shared; and the corpora. Those of a creation or deletion that was cut short count as not well.
+evenly the documents are shared; and the corpora. Those of a creation or deletion
+that was cut short count as not well.
 A node that does not answer counts if it holds shards, or is to hold some.
 
 The command only reads. It succeeds as soon as it could look, and fails if the
@@ -152,16 +153,16 @@ Example:
     SetReplication(replication::ReplicationArgs),
     /// Say what a node shares with nodes that fail together with it, such as a rack
     #[command(after_help = "\
-Plans put the replicas of a shard in different zones, where there are enough. All
-nodes without a zone count as one. The command moves nothing by itself.
+Plans put the replicas of a shard in different zones, where there are enough.
+All nodes without a zone count as one. The command moves nothing by itself.
 
 Example:
   simshard cluster set-zone n1 rack-a")]
     SetZone(settings::ZoneArgs),
     /// Say how much a node can hold, in proportion to the others
     #[command(after_help = "\
-A node of capacity 2 gets twice the documents of one of capacity 1, which is what
-nodes have by default. The command moves nothing by itself.
+A node of capacity 2 gets twice the documents of one of capacity 1, which is
+what nodes have by default. The command moves nothing by itself.
 
 Example:
   simshard cluster set-capacity n1 2")]

@@ -93,7 +93,7 @@ pub struct EvaluateArgs {
 }
 
 /// What to know where labels say of no pair that it is not true.
-const NO_PRECISION: &str = "no pair is labelled 0, so precision is not measured: label pairs that are unlike too. \
+const NO_PRECISION: &str = "no compared pair is labelled 0, so precision is not measured: label pairs that are unlike too. \
      For a suggestion by recall alone, give --want recall=SHARE";
 
 /// Prints the figures.

@@ -11,8 +11,8 @@ const COMMENT: &str = "<!--";
 const SECTION: &str = "<![CDATA[";
 const SECTION_END: &str = "]]>";
 
-/// A page of XHTML whose sections are characters, with references for what could be markup. Comments stay. A comment or a
-/// section that does not end stays as it is, and what follows it.
+/// A page of XHTML whose sections are characters, with references for what could be markup. Comments stay. A comment that
+/// does not end stays as it is, and so does a section that does not before the next one begins.
 pub(super) fn as_characters(markup: &str) -> Cow<'_, str> {
     let mut written = String::new();
     let (mut done, mut from) = (0, 0);
@@ -28,6 +28,11 @@ pub(super) fn as_characters(markup: &str) -> Cow<'_, str> {
             let Some(end) = found(markup, start, SECTION_END) else {
                 break;
             };
+            if markup[start..end].contains(SECTION) {
+                // The end is that of another section: this one has none.
+                from = start;
+                continue;
+            }
             written.push_str(&markup[done..at]);
             push_references(&mut written, &markup[start..end]);
             from = end + SECTION_END.len();

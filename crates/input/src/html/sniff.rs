@@ -13,6 +13,9 @@ const BEFORE: [(&[u8], &[u8]); 2] = [(b"<?xml", b"?>"), (b"<!--", b"-->")];
 /// What a file of PDF begins with.
 pub(crate) const PDF: &[u8] = b"%PDF-";
 
+/// A file of which more than one byte in so many is a control character is binary.
+const CONTROL_SHARE: usize = 100;
+
 /// Bytes of comments and declarations before the page that are looked through.
 const LOOKED_AT: usize = 4096;
 
@@ -57,18 +60,19 @@ fn tells(bytes: &[u8]) -> Option<bool> {
     Some(false)
 }
 
-/// Whether a file is none of the pages that its name says: PDF, or binary. Some pages hold a NUL by mistake, and those
-/// of UTF-16 many. So control characters count only if no tag comes first.
+/// Whether a file is not the page that its name promises: PDF, or binary. Some pages hold a few control characters by
+/// mistake, and those of UTF-16 many. So they count only if no tag comes first, and in numbers.
 pub(crate) fn is_no_page(bytes: &[u8]) -> bool {
     if is_utf16(bytes) {
         return false;
     }
     let head = without_byte_order_mark(bytes);
     let head = &head[..head.len().min(LOOKED_AT)];
-    let is_blank = |byte: &u8| byte.is_ascii_whitespace() || *byte == 0;
+    let is_blank = |byte: &u8| byte.is_ascii_whitespace() || is_control(*byte);
     let first = head.iter().find(|byte| !is_blank(byte));
     let has_tag_first = first == Some(&b'<');
-    head.starts_with(PDF) || (!has_tag_first && head.iter().any(|byte| is_control(*byte)))
+    let controls = head.iter().filter(|byte| is_control(**byte)).count();
+    head.starts_with(PDF) || (!has_tag_first && controls > head.len() / CONTROL_SHARE)
 }
 
 /// Whether a byte is in no text of any character set. These are the binary data bytes of the MIME Sniffing Standard.

@@ -165,7 +165,7 @@ impl<R: Read> Records<R> {
                 LineEnd::File => return Err(BrokenProblem::CutShort.into()),
                 LineEnd::Limit => return Err(BrokenProblem::HeaderTooLong.into()),
                 LineEnd::Break if header[line_start..].trim_ascii().is_empty() => break,
-                LineEnd::Break if line_start > 0 && has_next_record(&header[line_start..]) => {
+                LineEnd::Break if line_start > 0 && has_next_record(header, line_start) => {
                     return Err(BrokenProblem::CutHeader.into());
                 }
                 LineEnd::Break => line_start = header.len(),

@@ -31,10 +31,32 @@ pub(super) fn version_at_end(line: &[u8]) -> Option<usize> {
     check_version(&line[start..]).is_ok().then_some(start)
 }
 
-/// Whether the next record begins in a line of a header. An address may end in a version, too.
-pub(super) fn has_next_record(line: &[u8]) -> bool {
-    let name = line.split(|byte| *byte == b':').next().unwrap_or_default();
-    let is_address = name.trim_ascii_end().to_ascii_uppercase().ends_with(b"URI");
-    let start = version_at_end(line);
-    start.is_some_and(|start| !(is_address && line[..start].ends_with(b"/")))
+/// Whether the next record begins in a header, in which the last line begins here. A record that is cut off has no line
+/// break: its last line goes on with the version of the next one. A field may end in a version, too. So a field that comes
+/// again after such a line tells that it is one of the next record.
+pub(super) fn has_next_record(header: &[u8], last_line: usize) -> bool {
+    let (before, last) = header.split_at(last_line);
+    let is_cut = |line: &[u8]| {
+        let start = version_at_end(line);
+        start.is_some_and(|start| name_in(&line[..start]).is_none())
+    };
+    if is_cut(last) {
+        return true;
+    }
+    let Some(name) = name_in(last) else {
+        return false;
+    };
+    // The first line is the version of this record.
+    let mut lines = before.split_inclusive(|byte| *byte == b'\n').skip(1);
+    let mut is_again = false;
+    lines.any(|line| {
+        is_again |= name_in(line).is_some_and(|other| other.eq_ignore_ascii_case(name));
+        is_again && version_at_end(line).is_some()
+    })
+}
+
+/// The name of the field that a line holds.
+fn name_in(line: &[u8]) -> Option<&[u8]> {
+    let colon = memchr::memchr(b':', line)?;
+    Some(line[..colon].trim_ascii())
 }

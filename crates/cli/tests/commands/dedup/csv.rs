@@ -140,11 +140,11 @@ fn what_is_no_csv_with_commas_is_named_as_what_it_is() {
     for (content, expected) in [
         (
             b"id;text\n1;a b\n".to_vec(),
-            "in.csv:1: the header is one column with \";\" in it: add --separator ';' if that separates its values",
+            "in.csv:1: the header is one column, and has ; in it: add --separator ';' if that separates its values",
         ),
         (
             b"id\ttext\n1\ta b\n".to_vec(),
-            "the header is one column with \"tab\" in it: add --separator 'tab'",
+            "the header is one column, and has tab in it: add --separator 'tab'",
         ),
         (utf16, "in.csv looks like UTF-16"),
         (

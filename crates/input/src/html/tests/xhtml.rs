@@ -114,6 +114,9 @@ fn cdata_that_does_not_end_changes_nothing_before_it() {
         let text = all(&format!("{whole}{open}"));
         assert!(text.starts_with("a\nb < c & d"), "{open}: {text}");
     }
+    // The end of a section was written as text, as some programs do. The next section has one.
+    let scripts = "<script><![CDATA[ a ]]&gt;</script><p>b</p><script><![CDATA[</script>c]]></script><p>d</p>";
+    assert_eq!(all(&format!("{DECLARED}{scripts}")), "b\nd");
 }
 
 /// HT2.

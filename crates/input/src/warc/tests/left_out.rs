@@ -85,7 +85,7 @@ fn every_good_record_around_a_broken_one_is_read() {
 #[test]
 fn the_record_after_one_that_is_cut_anywhere_is_read() {
     let long = "x".repeat(700);
-    let [good, bad, next] = [("a", "one"), ("bad", &*long), ("c", "three")]
+    let [good, bad, next] = [("a", "one"), ("http://b/c/", &*long), ("c", "three")]
         .map(|(id, content)| conversion(id, content));
     let end = bad.len() - "\r\n\r\n".len();
     for cut in "WARC/".len()..end {
@@ -108,9 +108,10 @@ fn the_record_after_one_that_is_cut_anywhere_is_read() {
         let expected = [(2, bad[..cut].to_vec()), (3, next.clone())];
         assert_eq!(raw(&warc).unwrap()[2..], expected, "cut at {cut}");
     }
-    // The path of an address may end so, too.
-    let address = conversion("http://a/WARC/1.0", "t");
-    assert_eq!(read(&address), [text("http://a/WARC/1.0", "t")]);
+    // A field may end so, too.
+    for id in ["http://a/WARC/1.0", "http://a/?v=WARC/1.1"] {
+        assert_eq!(read(&conversion(id, "t")), [text(id, "t")]);
+    }
 }
 
 #[test]
