@@ -35,7 +35,7 @@ use clap::ValueEnum;
 
 pub(crate) use charset::{Decoded, decoded};
 use page::Page;
-pub(crate) use sniff::{PDF, begins_a_page, is_no_page, may_precede_a_page};
+pub(crate) use sniff::{PDF, begins_a_page, is_no_page, is_no_served_page, may_precede_a_page};
 
 use crate::document::{Record, RecordContent};
 

@@ -38,6 +38,7 @@ mod record;
 mod reread;
 #[cfg(test)]
 mod tests;
+mod text;
 mod version;
 
 use std::io::Read;
@@ -49,10 +50,11 @@ use fields::{Fields, TextKind, text_kind};
 use http::Payload;
 pub(crate) use raw::RawRecords;
 use record::{Block, Broken, Records};
+use text::Text;
 
 use crate::document::{Content, Document, MAX_RECORD_BYTES};
 use crate::fields::RankField;
-use crate::html::{self, Decoded, Extraction, Html};
+use crate::html::{Extraction, Html};
 use crate::ids::Ids;
 use crate::kinds::Kinds;
 use crate::problem::{not_utf8, refuse_nul};
@@ -95,19 +97,6 @@ enum ReadRecord {
     Document(Document, Extraction),
     Info,
     Other(String),
-}
-
-/// A text as it stands in a record.
-#[derive(Debug, PartialEq, Eq)]
-enum Text {
-    /// Bytes that should be UTF-8.
-    Plain(Vec<u8>),
-    /// A page.
-    Html(Decoded),
-    /// A page of XHTML.
-    Xhtml(Decoded),
-    /// Binary content whose type says that it is a page.
-    NoPage,
 }
 
 /// Why a record is no document: its own fault, or the file's.
@@ -302,31 +291,6 @@ impl Iterator for WarcDocuments {
         }
         None
     }
-}
-
-impl Text {
-    fn new(kind: TextKind, bytes: Vec<u8>, content_type: &[u8]) -> Self {
-        let decoded = |bytes: &[u8]| html::decoded(bytes, Some(content_type));
-        match kind {
-            TextKind::Plain => Self::Plain(bytes),
-            TextKind::Html | TextKind::Xhtml if is_no_page(&bytes, content_type) => Self::NoPage,
-            TextKind::Html => Self::Html(decoded(&bytes)),
-            TextKind::Xhtml => Self::Xhtml(decoded(&bytes)),
-        }
-    }
-
-    fn is_not_utf8(&self) -> bool {
-        match self {
-            Self::Plain(bytes) => std::str::from_utf8(bytes).is_err(),
-            Self::Html(_) | Self::Xhtml(_) | Self::NoPage => false,
-        }
-    }
-}
-
-/// Whether a response is not the page that its header promises. UTF-16 is full of NULs.
-fn is_no_page(bytes: &[u8], content_type: &[u8]) -> bool {
-    let is_utf16 = memchr::memmem::find(&content_type.to_ascii_lowercase(), b"utf-16").is_some();
-    !is_utf16 && html::is_no_page(bytes)
 }
 
 fn whole_text(block: &Block<'_>) -> Result<Vec<u8>, RecordProblem> {

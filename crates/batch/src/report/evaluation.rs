@@ -81,7 +81,7 @@ impl Shown<'_> {
 fn verdict(found: &Evaluation, suggestion: Option<Suggestion>) -> Markup {
     html! {
         @if !found.measures_precision() {
-            p { "No pair is labelled 0, so precision is not measured." }
+            p { "No compared pair is labelled 0, so precision is not measured." }
         }
         p.verdict {
             @match suggestion {

@@ -54,8 +54,8 @@ Example:
 A line for each part, and whether it is well: the metadata; the nodes that
 answer; whether each shard has a hot replica that answers; shards that are short
 of replicas, or of hot ones; copies under way; shards that are to move; how
-evenly the documents are shared; and the corpora. Those of a creation or deletion
-that was cut short count as not well.
+evenly the documents are shared; and the corpora. Those of a creation or a
+deletion that was cut short count as not well.
 A node that does not answer counts if it holds shards, or is to hold some.
 
 The command only reads. It succeeds as soon as it could look, and fails if the

@@ -186,7 +186,7 @@ fn labels_of_one_kind_suggest_nothing_by_what_they_do_not_measure() {
         (output.status.code(), text, log(&output))
     };
     label(1);
-    let not_measured = "no pair is labelled 0, so precision is not measured: ";
+    let not_measured = "no compared pair is labelled 0, so precision is not measured: ";
     let (code, text, said) = evaluated(&[]);
     assert_eq!(code, Some(0), "{said}");
     assert!(said.starts_with(not_measured), "{said}");
@@ -199,7 +199,7 @@ fn labels_of_one_kind_suggest_nothing_by_what_they_do_not_measure() {
     assert!(said.starts_with(not_measured), "{said}");
     assert!(text.contains(": precision -, recall "), "{text}");
     let page = fs::read_to_string(page).unwrap();
-    assert!(page.contains("<p>No pair is labelled 0, so precision is not measured.</p>"));
+    assert!(page.contains("<p>No compared pair is labelled 0, so precision is not measured.</p>"));
     let (code, _, said) = evaluated(&["--want", "recall=0.9,precision=0.9"]);
     assert_eq!(code, Some(1));
     let error = "error: no recipe and distance meets --want with at most 128 tables\n";

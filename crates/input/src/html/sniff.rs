@@ -13,7 +13,7 @@ const BEFORE: [(&[u8], &[u8]); 2] = [(b"<?xml", b"?>"), (b"<!--", b"-->")];
 /// What a file of PDF begins with.
 pub(crate) const PDF: &[u8] = b"%PDF-";
 
-/// A file of which more than one byte in so many is a control character is binary.
+/// A file is binary if the share of its control characters is larger than one in this.
 const CONTROL_SHARE: usize = 100;
 
 /// Bytes of comments and declarations before the page that are looked through.
@@ -73,6 +73,12 @@ pub(crate) fn is_no_page(bytes: &[u8]) -> bool {
     let has_tag_first = first == Some(&b'<');
     let controls = head.iter().filter(|byte| is_control(**byte)).count();
     head.starts_with(PDF) || (!has_tag_first && controls > head.len() / CONTROL_SHARE)
+}
+
+/// Whether a response is not the page that its header promises. UTF-16 is full of NULs.
+pub(crate) fn is_no_served_page(bytes: &[u8], content_type: &[u8]) -> bool {
+    let is_utf16 = memchr::memmem::find(&content_type.to_ascii_lowercase(), b"utf-16").is_some();
+    !is_utf16 && is_no_page(bytes)
 }
 
 /// Whether a byte is in no text of any character set. These are the binary data bytes of the MIME Sniffing Standard.

@@ -4,7 +4,7 @@ use std::io::{self, Read};
 
 use flate2::bufread::{DeflateDecoder, ZlibDecoder};
 
-use super::Text;
+use super::text::Text;
 use super::error::RecordProblem;
 use super::fields::{Fields, kind_name, text_kind};
 use super::record::{Block, MAX_HEADER_BYTES};

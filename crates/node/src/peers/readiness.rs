@@ -138,7 +138,7 @@ mod tests {
         !meant.difference(&in_sync).is_empty()
     }
 
-    /// PE5. Else nobody could go on if the other one dies just then.
+    /// PE5. Else the shard could not go on if the other one dies just then.
     #[test]
     fn a_node_that_joins_one_is_ready_once_it_knows_that_the_other_has_the_record() {
         let mut record = ShardRecord::first(0, &STORES[1..2], 7);

@@ -4,7 +4,7 @@
 //!    node first gets a range of neighbouring leading bytes.
 //! 2. [`relief`] places the replicas that are missing. Then it relieves the highest node, step by
 //!    step, until the balance is good enough. At last it fills nodes below 0.8 of the mean level up
-//!    to 0.9 of it: a node that joins many others gets its part of the load.
+//!    to 0.9 of it. So a node that joins many others gets its part of the load.
 //! 3. [`moves`] says what is to be copied.
 //!
 //! The *level* of a node is its weight divided by its capacity. The *balance* of a map is the highest
@@ -22,8 +22,8 @@
 //!   highest node by a hundredth of the mean.
 //! - P4: a map that keeps P1 and P2, is good enough and leaves no node short stays as it is. Others
 //!   change little. If shards are light and may go to any node, a node gives up nothing but its
-//!   excess: what it has above the highest level, or above the mean one if a node is short. Only its
-//!   last shard may be more than that, and is lighter than all that it keeps.
+//!   excess. That is what it has above the highest level, or above the mean one if a node is short.
+//!   Only its last shard may be more than that, and is lighter than all that it keeps.
 //! - P5: the plan depends on the arguments only, and not on the order of the nodes.
 //! - P6: from scratch, with equal weights, capacities and zones, nodes in name order own at most one
 //!   range each. The shard counts of two nodes differ by at most one.

@@ -155,8 +155,8 @@ impl<'a> Relief<'a> {
         self.limits = limits;
     }
 
-    /// Fills short nodes. Each round starts from the state that the last one left, and only nodes that
-    /// were short before the first one receive: so a plan that follows finds nothing to fill.
+    /// Fills short nodes. Each round starts from the state that the last one left. Only nodes that
+    /// were short before the first one receive. So a plan that follows finds nothing to fill.
     fn fill(&mut self) {
         let mean = level::mean(self.task);
         let mut short = self.nodes_below(SHORT * mean);

@@ -59,11 +59,8 @@ impl<'a> Stepping<'a> {
                     view.dead.insert(store);
                     view.silent.insert(store);
                 }
-                if running
-                    .peers
-                    .get(&store)
-                    .is_some_and(|peer| peer.lives(now))
-                {
+                let peer = running.peers.get(&store);
+                if peer.is_some_and(|peer| peer.lives(now)) {
                     view.live.insert(store);
                 }
             }
