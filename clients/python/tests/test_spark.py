@@ -1,4 +1,4 @@
-"""Spark gives the pairs and clusters that the engine gives. It runs where pyspark is installed and SIMSHARD_LONG is set."""
+"""Spark gives the pairs and clusters of the engine. It runs where pyspark is installed and SIMSHARD_LONG is set."""
 
 from __future__ import annotations
 

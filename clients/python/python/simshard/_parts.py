@@ -1,7 +1,7 @@
 """How the pairs of a set part, so that many processes find them, each some of them.
 
-A pair within ``distance`` bits agrees in at least one of ``distance + 1`` blocks. The first one in which it agrees is its
-*lead*. Fingerprints that agree in a block go to one part, with the number of the block. The part finds the pairs whose
+A pair within ``distance`` bits agrees in at least one of ``distance + 1`` blocks. The first one in which it agrees is
+its *lead*. Fingerprints that agree in a block go to one part, with the number of the block. The part finds the pairs whose
 lead that block is, so no two parts find the same pair.
 
 Where very many fingerprints agree in a block, their other bits are cut into ``distance + 1`` blocks again: the *second
@@ -33,7 +33,7 @@ class Lead(NamedTuple):
     def of_pairs(self, pairs: Fingerprints) -> npt.NDArray[np.bool_]:
         """Return which pairs have this lead."""
         difference = pairs[:, 0] ^ pairs[:, 1]
-        has_lead = (difference & np.uint64(self.agree)) == 0
+        has_lead: npt.NDArray[np.bool_] = (difference & np.uint64(self.agree)) == 0
         for block in self.differ:
             has_lead &= (difference & np.uint64(block)) != 0
         return has_lead
@@ -48,9 +48,7 @@ class Leads:
         self.distance = distance
         every = (1 << BITS) - 1
         self.first = list(_leads(every, distance + 1, Lead(0, ())))
-        self.second = [
-            second for first in self.first for second in _leads(every & ~first.agree, distance + 1, first)
-        ]
+        self.second = [second for first in self.first for second in _leads(every & ~first.agree, distance + 1, first)]
 
     def lead(self, number: int) -> Lead:
         """Return a lead by its number."""

@@ -68,8 +68,8 @@ def find_clusters(
 ) -> DataFrame:
     """Add to each row the smallest fingerprint of its cluster, as a number without a sign.
 
-    Two fingerprints are in one cluster if they are within the distance, directly or through others. One that is alone is
-    its own cluster. Rows without a fingerprint have none.
+    Two fingerprints are in one cluster if they are within the distance, directly or through others. One that is alone
+    is its own cluster. Rows without a fingerprint have none.
     """
     from pyspark.sql import functions as F
 
