@@ -1,8 +1,8 @@
 """How the pairs of a set part, so that many processes find them, each some of them.
 
 A pair within ``distance`` bits agrees in at least one of ``distance + 1`` blocks. The first one in which it agrees is
-its *lead*. Fingerprints that agree in a block go to one part, with the number of the block. The part finds the pairs whose
-lead that block is, so no two parts find the same pair.
+its *lead*. Fingerprints that agree in a block go to one part, with the number of the block. The part finds the pairs
+whose lead that block is, so no two parts find the same pair.
 
 Where very many fingerprints agree in a block, their other bits are cut into ``distance + 1`` blocks again: the *second
 lead*. So one heavy prefix keeps more than one process busy.
