@@ -4,10 +4,10 @@ use std::io::{self, Read};
 
 use flate2::bufread::{DeflateDecoder, ZlibDecoder};
 
-use super::text::Text;
 use super::error::RecordProblem;
 use super::fields::{Fields, kind_name, text_kind};
 use super::record::{Block, MAX_HEADER_BYTES};
+use super::text::Text;
 use crate::document::MAX_RECORD_BYTES;
 use crate::gzip::Members;
 
