@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -19,6 +20,9 @@ pytestmark = pytest.mark.skipif("SIMSHARD_LONG" not in os.environ, reason="Spark
 def spark() -> Iterator[Any]:
     pytest.importorskip("pyspark")
     from pyspark.sql import SparkSession
+
+    # Workers are to have what this process has.
+    os.environ["PYSPARK_PYTHON"] = sys.executable
 
     builder = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
     session = builder.config("spark.sql.shuffle.partitions", "4").getOrCreate()

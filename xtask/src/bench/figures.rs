@@ -134,9 +134,16 @@ impl<'a> Programs<'a> {
     }
 
     /// What a case of it measures, with the records of shards in etcd.
-    pub(super) fn cluster_in_etcd(&self, case: &str) -> anyhow::Result<Figures> {
+    fn cluster_in_etcd(&self, case: &str) -> anyhow::Result<Figures> {
         let etcd = self.etcd.to_str().context("the path of etcd is no text")?;
         self.cluster_with(&["--etcd", etcd], &[case])
+    }
+
+    /// Some fields of what that case measures.
+    pub(super) fn fields_in_etcd(&self, case: &str, fields: &[&str]) -> anyhow::Result<Vec<f64>> {
+        let figures = self.cluster_in_etcd(case)?;
+        let figure = figures.of(case)?;
+        fields.iter().map(|field| figure.number(field)).collect()
     }
 
     /// The megabytes of real text a second that a recipe goes through on one thread.

@@ -1,7 +1,7 @@
 """Near-duplicates of a Spark data frame, on the cluster that Spark runs on.
 
 Fingerprints are of Spark's type ``long``, which has a sign: those above 2**63 are negative (two's complement). The
-workers need this package, NumPy and pyarrow.
+workers need this package, pandas and pyarrow.
 
 No worker holds the set: it is cut into parts that find their own pairs. Each fingerprint goes to ``distance`` + 1 of
 them, and to more where very many agree in a block. For clusters, one worker holds one link of 16 bytes for each

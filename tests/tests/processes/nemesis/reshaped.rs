@@ -2,12 +2,10 @@
 //! well. What was acknowledged is found in the end, and the shards are where they are to be.
 
 use std::collections::BTreeSet;
-use std::fs::File;
-use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use fastrand::Rng;
-use simshard_testkit::{End, ProcessCluster, Shape, binary, is_long, until};
+use simshard_testkit::{End, ProcessCluster, Running, Shape, binary, is_long, until};
 use tokio::task::block_in_place;
 use tokio::time::sleep;
 
@@ -36,8 +34,8 @@ const STEPS: [(&str, usize, usize); 13] = [
     ("drain n4", 3, 3),
 ];
 
-/// A command ends in this time after the last fault.
-const PATIENCE: Duration = Duration::from_secs(120);
+/// A command that fails so often does not fail for a node that is away.
+const MOST_ATTEMPTS: usize = 30;
 
 /// Faults while a command runs.
 fn faults() -> usize {
@@ -55,51 +53,42 @@ struct Chaos {
 }
 
 impl Chaos {
-    /// Starts a command about the cluster. What it says goes into a file.
-    fn start(&self, command: &str) -> Child {
-        let said = File::create(self.cluster.folder().join("said")).unwrap();
+    /// Starts a command about the cluster.
+    fn start(&self, command: &str) -> Running {
         let metadata = format!("file:{}", self.cluster.metadata_file().display());
-        Command::new(binary())
-            .arg("cluster")
-            .args(command.split(' '))
-            .args(["--metadata", &metadata])
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(said)
-            .spawn()
-            .unwrap()
+        let args = ["cluster"].into_iter().chain(command.split(' '));
+        Running::start(binary(), args.chain(["--metadata", &metadata]))
     }
 
-    /// Runs a command until it succeeds. It fails while a node does not answer.
+    /// Runs a command while processes die, perhaps its own as well.
     async fn operate(&mut self, command: &str) {
-        let mut faults = faults();
-        let mut last_fault = Instant::now();
-        let mut child = self.start(command);
-        loop {
-            if faults > 0 {
-                faults -= 1;
-                sleep(Duration::from_millis(self.random.u64(..600))).await;
-                if self.random.u8(..3) == 0 {
-                    child.kill().unwrap();
-                }
+        let mut running = self.start(command);
+        for _ in 0..faults() {
+            sleep(Duration::from_millis(self.random.u64(..600))).await;
+            if self.random.u8(..3) == 0 {
+                running.kill();
                 self.disturb().await;
-                last_fault = Instant::now();
+                running = self.start(command);
+            } else {
+                self.disturb().await;
             }
-            match child.try_wait().unwrap() {
-                Some(status) if status.success() => return,
-                Some(status) => {
-                    let said = self.cluster.folder().join("said");
-                    let said = std::fs::read_to_string(said).unwrap();
-                    assert!(
-                        last_fault.elapsed() < PATIENCE,
-                        "{command}: {status}: {said}"
-                    );
-                    child = self.start(command);
-                }
-                None => assert!(last_fault.elapsed() < PATIENCE, "{command} does not end"),
-            }
-            sleep(Duration::from_millis(100)).await;
         }
+        self.until_done(command, running).await;
+    }
+
+    /// Waits until a command succeeds, and repeats it if it fails, as it does while a node does not answer.
+    async fn until_done(&self, command: &str, mut running: Running) {
+        for _ in 0..MOST_ATTEMPTS {
+            let what = format!("`{command}` ends");
+            until(&what, async || running.has_ended()).await;
+            let output = running.output();
+            if output.status.success() {
+                return;
+            }
+            println!("{command}: {}", String::from_utf8_lossy(&output.stderr));
+            running = self.start(command);
+        }
+        panic!("{command} fails again and again");
     }
 
     /// Does something to a node or a router, and takes it back.

@@ -1,6 +1,6 @@
 //! The promised figures of a cluster with replicas in which something fails.
 
-use super::{Case, Programs, Promise, Target, Unit, row};
+use super::{Case, Promise, Target, Unit, row};
 
 pub(super) fn cases() -> Vec<Case> {
     vec![
@@ -53,7 +53,7 @@ fn killed() -> Case {
     let how = "3 nodes, 3 replicas of which 2 are hot, records in etcd, 64 requests in flight, a node is killed: \
                the longest time without a search, the longest of 10 kills";
     Case::heavy(&of_node(names, how), |programs| {
-        of_nodes(programs, "node_killed")
+        programs.fields_in_etcd("node_killed", &OF_NODES)
     })
 }
 
@@ -66,7 +66,7 @@ fn stopped() -> Case {
     ];
     let how = "as `failover-killed-reads`, where a node freezes (SIGSTOP)";
     Case::heavy(&of_node(names, how), |programs| {
-        of_nodes(programs, "node_stopped")
+        programs.fields_in_etcd("node_stopped", &OF_NODES)
     })
 }
 
@@ -79,7 +79,7 @@ fn incoming_lost() -> Case {
     ];
     let how = "as `failover-killed-reads`, where all packets to a node are lost (needs root)";
     Case::heavy(&of_node(names, how), |programs| {
-        of_nodes(programs, "node_incoming_lost")
+        programs.fields_in_etcd("node_incoming_lost", &OF_NODES)
     })
 }
 
@@ -92,17 +92,8 @@ fn outgoing_lost() -> Case {
     ];
     let how = "as `failover-killed-reads`, where all packets from a node are lost (needs root)";
     Case::heavy(&of_node(names, how), |programs| {
-        of_nodes(programs, "node_outgoing_lost")
+        programs.fields_in_etcd("node_outgoing_lost", &OF_NODES)
     })
-}
-
-fn of_nodes(programs: &Programs, case: &str) -> anyhow::Result<Vec<f64>> {
-    let figures = programs.cluster_in_etcd(case)?;
-    let figure = figures.of(case)?;
-    OF_NODES
-        .into_iter()
-        .map(|field| figure.number(field))
-        .collect()
 }
 
 fn etcd_away() -> Case {
@@ -121,11 +112,7 @@ fn etcd_away() -> Case {
                 Unit::Count,
             ),
         ],
-        |programs| {
-            let figures = programs.cluster_in_etcd("etcd_away")?;
-            let figure = figures.of("etcd_away")?;
-            Ok(vec![figure.number("times")?, figure.number("retried")?])
-        },
+        |programs| programs.fields_in_etcd("etcd_away", &["times", "retried"]),
     )
 }
 
@@ -138,10 +125,7 @@ fn full_copy() -> Case {
             Target::AtMost(15.0),
             Unit::Seconds,
         )],
-        |programs| {
-            let figures = programs.cluster_in_etcd("full_copy")?;
-            Ok(vec![figures.of("full_copy")?.number("seconds")?])
-        },
+        |programs| programs.fields_in_etcd("full_copy", &["seconds"]),
     )
 }
 
@@ -154,9 +138,6 @@ fn cold_to_hot() -> Case {
             Target::AtMost(2.2),
             Unit::Times,
         )],
-        |programs| {
-            let figures = programs.cluster_in_etcd("cold_to_hot")?;
-            Ok(vec![figures.of("cold_to_hot")?.number("times")?])
-        },
+        |programs| programs.fields_in_etcd("cold_to_hot", &["times"]),
     )
 }

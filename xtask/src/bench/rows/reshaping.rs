@@ -1,6 +1,6 @@
 //! The promised figures of a cluster that its operator reshapes.
 
-use super::{Case, Programs, Promise, Target, Unit, row};
+use super::{Case, Promise, Target, Unit, row};
 
 pub(super) fn cases() -> Vec<Case> {
     vec![drained(), rolling_restart(), moved()]
@@ -29,15 +29,6 @@ fn of_work(names: [&'static str; 3], what: &'static str) -> [Promise; 3] {
     ]
 }
 
-fn measured(programs: &Programs, case: &str) -> anyhow::Result<Vec<f64>> {
-    let figures = programs.cluster_in_etcd(case)?;
-    let figure = figures.of(case)?;
-    OF_WORK
-        .into_iter()
-        .map(|field| figure.number(field))
-        .collect()
-}
-
 fn drained() -> Case {
     let names = [
         "reshape-drained-reads",
@@ -47,7 +38,7 @@ fn drained() -> Case {
     let what = "3 nodes, 2 hot replicas, records in etcd, 64 requests in flight, all shards of a node move to the others and \
                 back, 10 times: the longest time without a search";
     Case::heavy(&of_work(names, what), |programs| {
-        measured(programs, "node_drained")
+        programs.fields_in_etcd("node_drained", &OF_WORK)
     })
 }
 
@@ -60,7 +51,7 @@ fn rolling_restart() -> Case {
     let what = "3 nodes, 3 replicas of which 2 are hot, records in etcd, 64 requests in flight, nodes restart in turn, 10 \
                 times: the longest time without a search";
     Case::heavy(&of_work(names, what), |programs| {
-        measured(programs, "rolling_restart")
+        programs.fields_in_etcd("rolling_restart", &OF_WORK)
     })
 }
 
@@ -88,12 +79,8 @@ fn moved() -> Case {
             ),
         ],
         |programs| {
-            let figures = programs.cluster_in_etcd("shards_moved")?;
-            let figure = figures.of("shards_moved")?;
-            ["entries_per_second", "reads_p99_times", "writes_p99_times"]
-                .into_iter()
-                .map(|field| figure.number(field))
-                .collect()
+            let fields = ["entries_per_second", "reads_p99_times", "writes_p99_times"];
+            programs.fields_in_etcd("shards_moved", &fields)
         },
     )
 }
