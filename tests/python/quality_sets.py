@@ -35,7 +35,7 @@ def releases(name, versions, sign="@"):
 
 
 DJANGO = releases("Django", "3.2 4.1 4.2", "==")
-SQLALCHEMY = releases("SQLAlchemy", "1.2.19 1.3.0 1.3.24", "==")
+SQLALCHEMY = releases("SQLAlchemy", "1.2.19 1.3.0 1.3.12 1.3.24", "==")
 NPM = releases("npm", "1.4.28 2.15.12 3.10.10 4.6.1 5.3.0 6.0.0 6.14.18")
 THREE = releases("three", "0.120.0 0.128.0 0.136.0")
 ELECTRON = releases("electron-i18n", "1.908.0 1.1121.0 1.1482.0 1.2065.0 1.2661.0 1.2893.0 1.3136.0")
@@ -165,63 +165,63 @@ def japanese_comments(archives):
 
 
 def first_half(folder):
-    """Name, whether it holds pages, and the texts of every set."""
+    """Name, the id of the element that holds the content if the texts are pages, and the texts of every set."""
     django = pip(DJANGO, folder)
-    yield "docs (Django)", False, members(django, lambda name: "/docs/" in name and name.endswith(".txt"))
-    yield "code (Python)", False, members(django, lambda name: "/django/" in name and name.endswith(".py"))
+    yield "docs (Django)", None, members(django, lambda name: "/docs/" in name and name.endswith(".txt"))
+    yield "code (Python)", None, members(django, lambda name: "/django/" in name and name.endswith(".py"))
     readmes = npm(NPM, folder)
-    yield "READMEs (npm)", False, members(readmes, lambda name: name.lower().endswith("/readme.md"))
+    yield "READMEs (npm)", None, members(readmes, lambda name: name.lower().endswith("/readme.md"))
     site = pip(SQLALCHEMY, folder)
-    yield "web pages (SQLAlchemy)", True, members(site, lambda name: "/doc/" in name and name.endswith(".html"))
+    yield "web pages (SQLAlchemy)", "docs-body", members(site, lambda name: "/doc/" in name and name.endswith(".html"))
     three = npm(THREE, folder)
     code = ("package/src/", "package/examples/jsm/")
-    yield "code (JavaScript)", False, members(three, lambda name: name.startswith(code) and name.endswith(".js"))
+    yield "code (JavaScript)", None, members(three, lambda name: name.startswith(code) and name.endswith(".js"))
     nalgebra = cargo("nalgebra", NALGEBRA, folder)
-    yield "code (Rust)", False, files(nalgebra, ".rs")
+    yield "code (Rust)", None, files(nalgebra, ".rs")
     for language, texts in manuals(npm(ELECTRON, folder)).items():
-        yield f"manuals ({LANGUAGES[language]})", False, texts
+        yield f"manuals ({LANGUAGES[language]})", None, texts
 
 
 def second_half(folder):
-    """Name, whether it holds pages, and the texts of every set."""
+    """Name, the id of the element that holds the content if the texts are pages, and the texts of every set."""
     celery = pip(CELERY, folder)
-    yield "docs (Celery)", False, members(celery, lambda name: "/docs/" in name and name.endswith((".rst", ".txt")))
+    yield "docs (Celery)", None, members(celery, lambda name: "/docs/" in name and name.endswith((".rst", ".txt")))
     twisted = pip(TWISTED, folder)
     is_code = lambda name: "/src/twisted/" in name and name.endswith(".py")
-    yield "code (Python, Twisted)", False, members(twisted, is_code)
+    yield "code (Python, Twisted)", None, members(twisted, is_code)
     stdlib = npm(STDLIB, folder)
-    yield "READMEs (stdlib)", False, members(stdlib, lambda name: name.lower().endswith("/readme.md"))
+    yield "READMEs (stdlib)", None, members(stdlib, lambda name: name.lower().endswith("/readme.md"))
     site = npm(NPM_SITE, folder)
     is_page = lambda name: name.startswith("package/html/doc/") and name.endswith(".html")
-    yield "web pages (npm)", True, members(site, is_page)
+    yield "web pages (npm)", "wrapper", members(site, is_page)
     eslint = npm(ESLINT, folder)
     is_code = lambda name: name.startswith("package/lib/") and name.endswith(".js")
-    yield "code (JavaScript, ESLint)", False, members(eslint, is_code)
+    yield "code (JavaScript, ESLint)", None, members(eslint, is_code)
     cranelift = cargo("cranelift-codegen", CRANELIFT, folder)
-    yield "code (Rust, Cranelift)", False, files(cranelift, ".rs")
-    yield "package descriptions (Python)", False, descriptions(wheels(packages_of(DESCRIPTIONS), folder))
+    yield "code (Rust, Cranelift)", None, files(cranelift, ".rs")
+    yield "package descriptions (Python)", None, descriptions(wheels(packages_of(DESCRIPTIONS), folder))
     commands = npm(LINUX_COMMAND, folder)
-    yield "manuals (Chinese, Linux)", False, members(commands, lambda name: name.startswith("package/command/"))
-    yield "manuals (French, labour law)", False, labour_law(npm(LABOUR_LAW, folder))
-    yield "manuals (Japanese, Akashic)", False, japanese_comments(npm(AKASHIC, folder))
-    yield "interface (German, VS Code)", False, interface(npm(VS_CODE, folder))
+    yield "manuals (Chinese, Linux)", None, members(commands, lambda name: name.startswith("package/command/"))
+    yield "manuals (French, labour law)", None, labour_law(npm(LABOUR_LAW, folder))
+    yield "manuals (Japanese, Akashic)", None, japanese_comments(npm(AKASHIC, folder))
+    yield "interface (German, VS Code)", None, interface(npm(VS_CODE, folder))
 
 
 def in_no_half(folder):
-    """Name, whether it holds pages, and the texts of every set."""
+    """Name, the id of the element that holds the content if the texts are pages, and the texts of every set."""
     libraries = [
         package for name, versions in OPENUI5.items() for package in releases(f"@openui5/sap.{name}", versions)
     ]
-    yield "interface (Thai, OpenUI5)", False, thai_interface(npm(libraries, folder))
+    yield "interface (Thai, OpenUI5)", None, thai_interface(npm(libraries, folder))
 
 
 def write_sets(folder):
-    """Writes every set as JSON lines; gives its half if it is in one, its name, its file and whether it holds pages."""
+    """Writes every set as JSON lines; gives its half if it is in one, its name, its file, and the id of its contents."""
     folder.mkdir(parents=True, exist_ok=True)
     for half, sets in (("first", first_half), ("second", second_half), (None, in_no_half)):
-        for name, is_html, texts in sets(folder / "packages"):
+        for name, content, texts in sets(folder / "packages"):
             path = folder / (name.replace(" ", "-").translate(str.maketrans("", "", "(),")) + ".jsonl")
             with open(path, "w", encoding="utf-8") as out:
                 for identifier, text in texts:
                     out.write(json.dumps({"id": identifier, "text": text}) + "\n")
-            yield half, name, pathlib.Path(path), is_html
+            yield half, name, pathlib.Path(path), content

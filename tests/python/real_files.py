@@ -3,8 +3,8 @@
 Each file is read by `simshard hash`, as a user would who has it on the disk. What it gives is a row of a table on
 the page: documents, what was left out by reason, or the refusal. Where warcio, pyarrow or the csv module read the
 same file, their texts are written as lines of JSON and fingerprinted too: the same documents must have the same
-fingerprints. The run fails where they differ, where a row tells neither of documents nor of a reason, or where
-something ends in a way that a program must not.
+fingerprints. The run fails where they differ, where a row tells neither of documents nor of a reason, or where the
+program panics or ends with a code other than 0 and 2.
 
     python tests/python/real_files.py --program target/debug/simshard --data target/real-files --page docs/real-files.md
 

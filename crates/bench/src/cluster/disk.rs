@@ -73,21 +73,31 @@ impl Synced {
     }
 }
 
-/// The bytes of disk that the files below a folder take.
+/// The bytes of disk that the files below a folder take. Files and folders come and go while a node runs: what is gone
+/// takes none.
 pub(super) fn bytes_below(folder: &Path) -> io::Result<u64> {
+    let Some(entries) = unless_gone(fs::read_dir(folder))? else {
+        return Ok(0);
+    };
     let mut bytes = 0;
-    for entry in fs::read_dir(folder)? {
+    for entry in entries {
         let entry = entry?;
-        match entry.metadata() {
-            Ok(metadata) if metadata.is_dir() => bytes += bytes_below(&entry.path())?,
+        bytes += match unless_gone(entry.metadata())? {
+            Some(metadata) if metadata.is_dir() => bytes_below(&entry.path())?,
             // In blocks of 512 bytes, whatever those of the disk are.
-            Ok(metadata) => bytes += metadata.blocks() * 512,
-            // Files come and go while a node runs.
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            Err(error) => return Err(error),
-        }
+            Some(metadata) => metadata.blocks() * 512,
+            None => 0,
+        };
     }
     Ok(bytes)
+}
+
+fn unless_gone<T>(result: io::Result<T>) -> io::Result<Option<T>> {
+    match result {
+        Ok(found) => Ok(Some(found)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
 }
 
 #[cfg(test)]
@@ -111,6 +121,7 @@ mod tests {
         }
         let bytes = bytes_below(folder.path()).unwrap();
         assert!((150_000..400_000).contains(&bytes), "{bytes}");
+        assert_eq!(bytes_below(&folder.path().join("gone")).unwrap(), 0);
     }
 
     #[test]

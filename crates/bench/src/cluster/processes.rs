@@ -302,7 +302,7 @@ impl Node {
 
     /// Deletes its data, once it has ended.
     pub(super) fn lose_data(&self) -> anyhow::Result<()> {
-        Ok(fs::remove_dir_all(&self.data)?)
+        fs::remove_dir_all(&self.data).context("cannot delete the directory of a node")
     }
 
     /// Starts it where it was, once it has ended; tells when.

@@ -48,7 +48,8 @@ pub fn run(args: &TextArgs) -> anyhow::Result<()> {
     };
     let mut documents = input.documents();
     let mut out = BufWriter::new(io::stdout().lock());
-    let sample = documents.by_ref().take(most);
+    let mut taken = 0;
+    let sample = documents.by_ref().take(most).inspect(|_| taken += 1);
     let printed = if args.json {
         print_json(sample, &mut out)
     } else {
@@ -57,7 +58,10 @@ pub fn run(args: &TextArgs) -> anyhow::Result<()> {
     };
     out.flush().context(CANNOT_WRITE)?;
     printed?;
-    say::left_out(&documents.skipped());
+    // The input is read ahead of a sample: what was left out there belongs to no document that was printed.
+    if taken < most {
+        say::left_out(&documents.skipped());
+    }
     Ok(())
 }
 

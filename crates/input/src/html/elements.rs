@@ -52,6 +52,7 @@ static ASIDE: LazyLock<AhoCorasick> = LazyLock::new(|| {
         "byline",
         "comment",
         "cookie",
+        "copyright",
         "disqus",
         "footer",
         "gdpr",
@@ -79,10 +80,20 @@ static ASIDE: LazyLock<AhoCorasick> = LazyLock::new(|| {
     ])
 });
 
-/// These beside them say that the element holds more than that.
+/// These in the class or id of the same element say that it holds more than that, or that it is beside a sidebar.
 static NOT_ASIDE: LazyLock<AhoCorasick> = LazyLock::new(|| {
     any_of(&[
-        "article", "body", "column", "content", "main", "post", "story",
+        "article",
+        "body",
+        "column",
+        "content",
+        "has-sidebar",
+        "main",
+        "no-sidebar",
+        "post",
+        "story",
+        "with-sidebar",
+        "withsidebar",
     ])
 });
 
@@ -125,10 +136,20 @@ pub(super) fn role_of_name(name: &[u8]) -> Option<(Source, Role)> {
     })
 }
 
+/// Whether an attribute says that its element is none that is beside the main content, whatever another one says.
+pub(super) fn is_not_aside(name: &[u8], value: &[u8]) -> bool {
+    matches!(name, b"class" | b"id") && NOT_ASIDE.is_match(beginning(value))
+}
+
+/// The part of an attribute that is looked at.
+fn beginning(value: &[u8]) -> &[u8] {
+    &value[..value.len().min(ATTRIBUTE_BYTES)]
+}
+
 /// The role that an attribute gives to its element.
 pub(super) fn role_of_attribute(name: &[u8], value: &[u8]) -> Option<(Source, Role)> {
     let style = value;
-    let value = &value[..value.len().min(ATTRIBUTE_BYTES)];
+    let value = beginning(value);
     let hides = match name {
         b"hidden" => true,
         b"aria-hidden" => value.eq_ignore_ascii_case(b"true"),
@@ -147,9 +168,7 @@ pub(super) fn role_of_attribute(name: &[u8], value: &[u8]) -> Option<(Source, Ro
             b"alert" | b"banner" | b"complementary" | b"contentinfo" | b"dialog" | b"menu"
             | b"menubar" | b"navigation" | b"search",
         ) => Some((Source::Author, Role::Aside)),
-        (b"class" | b"id", _) if ASIDE.is_match(value) && !NOT_ASIDE.is_match(value) => {
-            Some((Source::Class, Role::Aside))
-        }
+        (b"class" | b"id", _) if ASIDE.is_match(value) => Some((Source::Class, Role::Aside)),
         _ => None,
     }
 }

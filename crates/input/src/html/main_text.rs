@@ -3,9 +3,12 @@
 //! 1. A block of prose is long, and most of it is no link. Elements of navigation hold none.
 //! 2. The author may have marked a region as main, as `<main>` or `<article>`. If a third of the prose is in it, the
 //!    smallest such region is taken, without its lists of links.
-//! 3. Else prose whose blocks are near each other is one run. The runs that are at least a fifth as long as the longest
+//! 3. Else the smallest element that holds nearly all prose is taken in the same way, if a third of its text is prose.
+//! 4. Else prose whose blocks are near each other is one run. The runs that are at least a fifth as long as the longest
 //!    are taken, with the short blocks between and the headings before them.
-//! 4. A page without prose gives all its text.
+//! 5. A page that is nearly all links, or has no prose, gives all its text but that of elements of navigation.
+
+use std::ops::Range;
 
 use super::page::{Block, Page};
 
@@ -16,14 +19,19 @@ const MOST_BETWEEN: usize = 6;
 
 /// The main content of a page.
 pub(super) fn of(page: Page) -> String {
-    let kept = match smallest_region(&page) {
-        Some(region) => region_without_links(&page, region),
+    let prose = Prose::of(&page.blocks);
+    let region = prose.smallest(&page.regions, |part, all| part * 3 >= all);
+    let part = region.or_else(|| dense_holder(&page, &prose));
+    let mut kept = match &part {
+        Some(part) => without_links(&page.blocks, part),
         None => long_runs(&page.blocks),
     };
+    let part = part.unwrap_or(0..page.blocks.len());
+    keep_links_if_most_are(&page.blocks, &mut kept, &part);
     let mut text = String::new();
     let mut start = 0;
     for (index, block) in page.blocks.iter().enumerate() {
-        if kept.get(index) == Some(&true) {
+        if kept[index] {
             text.push_str(&page.text[start..block.end]);
         }
         start = block.end;
@@ -40,30 +48,78 @@ fn goes_with_prose(block: &Block) -> bool {
     !block.is_aside && (block.is_heading || block.linked <= block.weight / 2)
 }
 
-/// The smallest region that the author marked as main and that holds a third of the prose.
-fn smallest_region(page: &Page) -> Option<(usize, usize)> {
-    let mut prose_before = vec![0];
-    let mut total: u64 = 0;
-    for block in &page.blocks {
-        if is_prose(block) {
-            total += u64::from(block.weight);
-        }
-        prose_before.push(total);
+/// The weight of the prose before each block, and of all.
+struct Prose(Vec<u64>);
+
+impl Prose {
+    fn of(blocks: &[Block]) -> Self {
+        let mut all = 0;
+        let mut before = vec![0];
+        before.extend(blocks.iter().map(|block| {
+            if is_prose(block) {
+                all += u64::from(block.weight);
+            }
+            all
+        }));
+        Self(before)
     }
-    let holds_enough = |&&(start, end): &&(usize, usize)| {
-        let prose = prose_before[end] - prose_before[start];
-        prose > 0 && prose * 3 >= total
-    };
-    let regions = page.regions.iter().filter(holds_enough);
-    regions.min_by_key(|(start, end)| end - start).copied()
+
+    fn within(&self, blocks: &Range<usize>) -> u64 {
+        self.0[blocks.end] - self.0[blocks.start]
+    }
+
+    /// The smallest of these parts of the page that holds enough of its prose.
+    fn smallest(
+        &self,
+        parts: &[Range<usize>],
+        is_enough: impl Fn(u64, u64) -> bool,
+    ) -> Option<Range<usize>> {
+        let all = self.0.last().copied().unwrap_or(0);
+        let holds_enough = |part: &&Range<usize>| {
+            let prose = self.within(part);
+            prose > 0 && is_enough(prose, all)
+        };
+        let parts = parts.iter().filter(holds_enough);
+        parts.min_by_key(|part| part.len()).cloned()
+    }
 }
 
-fn region_without_links(page: &Page, (start, end): (usize, usize)) -> Vec<bool> {
-    let mut kept = vec![false; page.blocks.len()];
-    for (block, kept) in page.blocks[start..end].iter().zip(&mut kept[start..end]) {
-        *kept = goes_with_prose(block);
+/// The smallest element that holds nine tenths of the prose, if it is not the whole page, and a third of it is prose.
+fn dense_holder(page: &Page, prose: &Prose) -> Option<Range<usize>> {
+    let holder = prose.smallest(&page.holders, |part, all| part * 10 >= all * 9)?;
+    let is_dense = prose.within(&holder) * 3 >= weight(&page.blocks[holder.clone()]);
+    (is_dense && holder.len() < page.blocks.len()).then_some(holder)
+}
+
+fn weight<'a>(blocks: impl IntoIterator<Item = &'a Block>) -> u64 {
+    let weights = blocks.into_iter().map(|block| u64::from(block.weight));
+    weights.sum()
+}
+
+fn without_links(blocks: &[Block], part: &Range<usize>) -> Vec<bool> {
+    let blocks = blocks.iter().enumerate();
+    let kept = blocks.map(|(index, block)| part.contains(&index) && goes_with_prose(block));
+    kept.collect()
+}
+
+/// Some pages are lists of links, and a sentence or two beside them say nothing of the page. So if less than a tenth of
+/// the text of a part is kept, all of it is, but for what is aside.
+fn keep_links_if_most_are(blocks: &[Block], kept: &mut [bool], part: &Range<usize>) {
+    let in_part = || {
+        blocks
+            .iter()
+            .enumerate()
+            .filter(|(index, block)| part.contains(index) && !block.is_aside)
+    };
+    let of_part = weight(in_part().map(|(_, block)| block));
+    let of_kept = weight(
+        in_part()
+            .filter(|(index, _)| kept[*index])
+            .map(|(_, block)| block),
+    );
+    if of_kept * 10 < of_part {
+        in_part().for_each(|(index, _)| kept[index] = true);
     }
-    kept
 }
 
 /// Blocks of prose that are near each other, from the first to the last.

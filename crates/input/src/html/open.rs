@@ -51,8 +51,8 @@ pub(super) struct Element {
     /// Whether the elements right in it are of HTML.
     holds_html: bool,
     pub(super) role: Option<Role>,
-    /// The number of its region, if it is main.
-    pub(super) region: usize,
+    /// The number of its first block; `None` for an element within a line.
+    pub(super) first: Option<usize>,
 }
 
 /// All elements that are open, the outermost first.
@@ -126,7 +126,7 @@ impl OpenElements {
         name: &[u8],
         is_self_closing: bool,
         role: Option<Role>,
-        region: usize,
+        first: Option<usize>,
     ) -> bool {
         let language = self.language(name);
         let is_foreign = language != Language::Html;
@@ -145,7 +145,7 @@ impl OpenElements {
             language,
             holds_html,
             role,
-            region,
+            first,
         });
         true
     }

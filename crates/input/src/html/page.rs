@@ -4,6 +4,7 @@
 
 use std::borrow::Cow;
 use std::convert::Infallible;
+use std::ops::Range;
 
 use html5gum::emitters::callback::{Callback, CallbackEmitter, CallbackEvent};
 use html5gum::{Emitter, ForwardingEmitter, Span, State, Tokenizer};
@@ -11,8 +12,13 @@ use memchr::memchr_iter;
 
 use super::cdata;
 use super::charset::without_nuls;
-use super::elements::{Flow, Role, Source, flow, is_void, role_of_attribute, role_of_name};
+use super::elements::{
+    Flow, Role, Source, flow, is_not_aside, is_void, role_of_attribute, role_of_name,
+};
 use super::open::OpenElements;
+
+/// What a class or an id makes of an element.
+const GUESSED: (Source, Role) = (Source::Class, Role::Aside);
 
 /// The text of a page.
 #[derive(Default)]
@@ -20,8 +26,10 @@ pub(super) struct Page {
     /// All its blocks, a line each.
     pub(super) text: String,
     pub(super) blocks: Vec<Block>,
-    /// Those that are marked as main: from one block to another.
-    pub(super) regions: Vec<(usize, usize)>,
+    /// The elements that are marked as main.
+    pub(super) regions: Vec<Range<usize>>,
+    /// All elements that hold several blocks, each once if several hold the same, the inner ones first.
+    pub(super) holders: Vec<Range<usize>>,
     /// Whether it is XHTML. There any tag can end itself, and CDATA sections are text as in SVG and MathML. Those of
     /// HTML are comments.
     is_xhtml: bool,
@@ -61,6 +69,8 @@ struct Tag {
     name: Vec<u8>,
     attribute: Vec<u8>,
     role: Option<(Source, Role)>,
+    /// Whether an attribute says that the element holds more than what is beside the main content.
+    is_not_aside: bool,
     has_address: bool,
     /// Whether it is of XHTML, and its own end tag.
     ends_itself: bool,
@@ -95,6 +105,7 @@ impl Page {
                 self.tag.name.clear();
                 self.tag.name.extend_from_slice(name);
                 self.tag.role = None;
+                self.tag.is_not_aside = false;
                 self.tag.has_address = false;
             }
             CallbackEvent::AttributeName { name } => {
@@ -133,12 +144,13 @@ impl Page {
             return;
         }
         let role = self.role(tag);
-        let region = self.regions.len();
-        if !self.open.push(name, is_self_closing, role, region) {
-            return;
-        }
         if let Some(role) = role {
             self.enter(role);
+        }
+        let first = (flow != Flow::Inline || role.is_some()).then_some(self.blocks.len());
+        if !self.open.push(name, is_self_closing, role, first) {
+            self.leave(role);
+            return;
         }
         if tag.ends_itself {
             self.end(name);
@@ -166,7 +178,10 @@ impl Page {
             b"header" | b"footer" if self.roles.main > 0 => None,
             name => role_of_name(name),
         };
-        tag.role.max(of_name).map(|(_, role)| role)
+        let of_attributes = tag
+            .role
+            .filter(|role| *role != GUESSED || !tag.is_not_aside);
+        of_attributes.max(of_name).map(|(_, role)| role)
     }
 
     fn enter(&mut self, role: Role) {
@@ -174,9 +189,16 @@ impl Page {
             self.end_block();
         }
         *self.roles.of(role) += 1;
-        if role == Role::Main {
-            self.regions.push((self.blocks.len(), self.blocks.len()));
+    }
+
+    fn leave(&mut self, role: Option<Role>) {
+        let Some(role) = role else {
+            return;
+        };
+        if role != Role::Hidden {
+            self.end_block();
         }
+        *self.roles.of(role) -= 1;
     }
 
     fn end(&mut self, name: &[u8]) {
@@ -196,16 +218,21 @@ impl Page {
     /// Leaves the innermost elements, until this many stay open.
     fn leave_beyond(&mut self, kept: usize) {
         while let Some(element) = self.open.pop_beyond(kept) {
-            let Some(role) = element.role else {
-                continue;
-            };
-            if role != Role::Hidden {
-                self.end_block();
+            self.leave(element.role);
+            if let Some(first) = element.first {
+                self.note_holder(first, element.role);
             }
-            *self.roles.of(role) -= 1;
-            if role == Role::Main {
-                self.regions[element.region].1 = self.blocks.len();
-            }
+        }
+    }
+
+    /// Notes the blocks of an element that ends, the one that is being read among them.
+    fn note_holder(&mut self, first: usize, role: Option<Role>) {
+        let blocks = first..self.blocks.len() + usize::from(self.weight > 0);
+        if role == Some(Role::Main) {
+            self.regions.push(blocks.clone());
+        }
+        if blocks.len() > 1 && self.holders.last() != Some(&blocks) {
+            self.holders.push(blocks);
         }
     }
 
@@ -323,6 +350,7 @@ impl Tag {
     /// Notes what the attribute being read says of the element.
     fn note(&mut self, value: &[u8]) {
         self.role = self.role.max(role_of_attribute(&self.attribute, value));
+        self.is_not_aside |= is_not_aside(&self.attribute, value);
     }
 }
 

@@ -21,9 +21,15 @@ impl<R: Read> Rereader<R> {
         }
     }
 
-    /// Takes back the bytes that were read last.
+    /// Takes back the bytes that were read last. What was given back before is not copied again: an archive that is all
+    /// starts of records would take a time that grows with its square.
     pub(super) fn give_back(&mut self, mut bytes: Vec<u8>) {
-        bytes.extend_from_slice(&self.back[self.read..]);
+        let (read, unread) = self.back.split_at(self.read);
+        if read.ends_with(&bytes) {
+            self.read -= bytes.len();
+            return;
+        }
+        bytes.extend_from_slice(unread);
         (self.back, self.read) = (bytes, 0);
     }
 

@@ -49,6 +49,70 @@ fn the_smallest_region_with_a_third_of_the_prose_is_taken() {
     assert_eq!(main(&page), PROSE.repeat(9));
 }
 
+/// A page of a manual: its title and how a command is written are no prose, and stand before it.
+#[test]
+fn the_smallest_element_with_nearly_all_prose_is_taken_with_what_is_short_in_it() {
+    let manual = format!(
+        "<h1>fox</h1><p>Jumps.</p><h2>Synopsis</h2><pre>fox --over dog</pre><h2>Description</h2><p>{PROSE}</p>\
+         <ul><li>quick</li><li>brown</li></ul>"
+    );
+    let expected =
+        format!("fox\nJumps.\nSynopsis\nfox --over dog\nDescription\n{PROSE}\nquick\nbrown");
+    let plain = format!("<div>Search</div><div>{manual}</div>{LINKS}<div>fox 1.0</div>");
+    assert_eq!(main(&plain), expected);
+    let marked = format!("<div>Search</div><main>{manual}</main>{LINKS}<div>fox 1.0</div>");
+    assert_eq!(main(&marked), expected);
+    // Where less than nine tenths of the prose are in one element, the page is.
+    let other = format!("<div><p>{PROSE}</p></div>");
+    let both = main(&format!(
+        "<div>Search</div><div>{manual}</div>{other}<div>1.0</div>"
+    ));
+    assert_eq!(both.matches(PROSE).count(), 2);
+    assert!(!both.contains("Search") && !both.contains("1.0"), "{both}");
+    // Where most of it is no prose, the prose alone is taken.
+    let words = "<p>x y z</p>".repeat(90);
+    let thin = format!("<div>Search</div><div>{words}<p>{PROSE}</p>{words}</div>");
+    assert_eq!(main(&thin), PROSE);
+}
+
+#[test]
+fn a_page_of_links_keeps_them() {
+    let links = "<p><a href=/c>One chapter of many</a></p>".repeat(50);
+    let chapters = "One chapter of many\n".repeat(50);
+    let nav = "<nav>Menu</nav>";
+    for page in [
+        format!("{nav}<p>Chapters</p>{links}<p>{PROSE}</p>"),
+        format!("{nav}<div>Menu</div><main><p>Chapters</p>{links}<p>{PROSE}</p></main>"),
+    ] {
+        assert_eq!(main(&page), format!("Chapters\n{chapters}{PROSE}"));
+    }
+    let few = "<p><a href=/c>One chapter of many</a></p>".repeat(20);
+    assert_eq!(main(&format!("{nav}{few}<p>{PROSE}</p>")), PROSE);
+    // Without any prose too.
+    assert_eq!(main(&format!("{nav}<p>Chapters</p>")), "Chapters");
+}
+
+#[test]
+fn what_a_class_says_of_an_element_beside_the_content_its_id_can_take_back() {
+    let page = |attributes: &str| {
+        format!("<div>x</div><div {attributes}><p>{PROSE}</p></div><aside><p>{MORE}</p></aside>")
+    };
+    for attributes in [
+        "class=sidebar-left id=content",
+        "id=comments class=post",
+        "class='page withsidebar'",
+        "class=no-sidebar",
+    ] {
+        assert_eq!(main(&page(attributes)), PROSE, "{attributes}");
+    }
+    assert_eq!(main(&page("class=sidebar id=left")), "x");
+    assert_eq!(main(&page("hidden class=post")), "x");
+    assert_eq!(
+        main(&format!("<p>{PROSE}</p><div id=the-copyright>{MORE}</div>")),
+        PROSE
+    );
+}
+
 #[test]
 fn elements_beside_the_content_are_left_out() {
     for (start, end) in [
