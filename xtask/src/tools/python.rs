@@ -110,7 +110,7 @@ impl Kind {
 /// Succeeds with a Python that can make environments.
 const CAN_MAKE_ENVIRONMENTS: &str = "import ensurepip, venv";
 /// Succeeds with a Python that the pinned packages support.
-const NEW_ENOUGH: &str = "import sys; sys.exit(sys.version_info < (3, 10))";
+const NEW_ENOUGH: &str = "import sys; sys.exit(sys.version_info < (3, 11))";
 
 /// A finished environment.
 pub(crate) struct PythonTools {
@@ -160,10 +160,10 @@ fn ensure_python() -> anyhow::Result<()> {
         apt::install("python3-venv", reason)?;
     }
     if !system_python_can(CAN_MAKE_ENVIRONMENTS) {
-        bail!("`python3` has no venv module: put a Python 3.10 or newer that has it on PATH");
+        bail!("`python3` has no venv module: put a Python 3.11 or newer that has it on PATH");
     }
     if !system_python_can(NEW_ENOUGH) {
-        bail!("`python3` is too old for the pinned packages: put Python 3.10 or newer on PATH");
+        bail!("`python3` is too old for the pinned packages: put Python 3.11 or newer on PATH");
     }
     Ok(())
 }
