@@ -32,7 +32,7 @@ HEAD = """\
 # Quality
 
 Written by `cargo xtask quality`, which fetches some packages with pip, npm and cargo, runs
-[`simshard evaluate`](cli.md#evaluate-recipes) on each set, and MinHashLSH of datasketch on the same texts.
+[`simshard evaluate`](cli.md#evaluate-recipes) on each set of texts, and MinHashLSH of datasketch on the same texts.
 Two texts are alike if the Jaccard similarity J of their sets of runs of 5 words is 0.8 or more. Texts equal
 word for word count once. *Precision* is the share of found pairs that are alike, *recall* the share of alike
 pairs that are found, *unlike* the share of found pairs with J below 0.5. Means weigh all sets alike.
@@ -43,8 +43,8 @@ its own, and J is that of the texts in it. Recipes see what `--html main` takes 
 Five of the eleven sets of the first half come from one project. The second half was added for that reason,
 and its sets were fixed before any recipe was measured on them. `words-v3` was
 [chosen](design/decisions.md#the-recipe-words-v3) on the first half alone. The set in Thai was added last, and is
-in no half. Targets are judged on all sets. The pages of SQLAlchemy have a fourth release since their contents are
-the truth, as three releases gave 148 alike pairs and each set is to have 200.
+in no half. Targets are judged on all sets. SQLAlchemy has a fourth release: of three, the contents of pages gave 148
+alike pairs, and each set needs 200.
 """
 
 SHARES = ("precision", "loose", "recall", "unlike")
@@ -235,11 +235,11 @@ def page(sets, plot_name):
             "[`quality_sets.py`](../tests/python/quality_sets.py) names them and the rule for the second half.\n",
             sets_table(sets),
             "## Designs of pages\n",
-            "What `--html main` takes of a page depends on its design. The same pages, as they are and with `<main>` put\n"
-            "around their contents:\n",
+            "What `--html main` takes of a page depends on its design. These are the same pages, as they are and with\n"
+            "`<main>` around their contents:\n",
             designs_table([one for one in sets if one["designs"]]),
             "## Lengths\n",
-            "Recall at distance 3 by the length of the shorter text, over the pairs of all sets but those of web pages.\n",
+            "Recall at distance 3 by the length of the shorter text, over the pairs of all sets of texts.\n",
             lengths_table([one["evaluation"] for one in sets if one["evaluation"]]),
         ]
     ).replace("\n\n\n", "\n\n").rstrip() + "\n"
@@ -258,14 +258,14 @@ def measured_texts(program, path):
     }
 
 
-def measured_pages(program, path, content):
+def measured_pages(program, path, content, recipes):
     """The same of a set of web pages."""
     pages = Pages(program, texts_of(path), content)
     return {
         "texts": len(pages.contents),
         "true_pairs": pages.true_pairs,
         "evaluation": None,
-        "figures": pages.figures_of_recipes(),
+        "figures": pages.figures_of_recipes(recipes),
         "minhash": minhash_figures([one.text for one in pages.contents], pages.true_pairs),
         "designs": pages.by_design("words-v3"),
     }
@@ -280,7 +280,12 @@ def main():
     arguments = parser.parse_args()
     sets = []
     for half, name, path, content in write_sets(arguments.data.absolute()):
-        measured = measured_pages(arguments.program, path, content) if content else measured_texts(arguments.program, path)
+        if content:
+            # Those that the sets of texts before it were measured with.
+            recipes = dict.fromkeys(recipe for recipe, _ in sets[0]["figures"])
+            measured = measured_pages(arguments.program, path, content, recipes)
+        else:
+            measured = measured_texts(arguments.program, path)
         sets.append({"half": half, "name": name, **measured})
         print(f"{name}: {measured['texts']} texts, {measured['true_pairs']} alike pairs", flush=True)
     picture = arguments.page.with_suffix(".svg")

@@ -9,6 +9,7 @@ import itertools
 import json
 import pathlib
 import subprocess
+import sys
 import tempfile
 
 from quality_words import ALIKE, jaccard, run_set, shares, words_of
@@ -22,19 +23,7 @@ INLINE = frozenset(
 VOID = frozenset("area base br col embed hr img input link meta source track wbr".split())
 HIDDEN = frozenset(["script", "style"])
 FARTHEST = 10
-# All that `simshard evaluate` compares.
-RECIPES = (
-    "words-v3",
-    "words-v2",
-    "words-v1",
-    "leonsim-3",
-    "leonsim-4",
-    "moz-shingle-4",
-    "jenkins-window-5",
-    "jenkins-window-5-compat",
-    "textdedup-3",
-    "words-v2-3",
-)
+LEAST_PAIRS = 200
 DESIGNS = (
     "both pages as they are",
     "both have `<main>`",
@@ -44,7 +33,7 @@ DESIGNS = (
 
 
 class Content(html.parser.HTMLParser):
-    """The text of the element of an id, and where the element begins and ends in the markup."""
+    """The text of the element of an id, and where its content begins and ends in the markup."""
 
     def __init__(self, markup, identifier):
         super().__init__()
@@ -56,6 +45,10 @@ class Content(html.parser.HTMLParser):
         self.start = self.end = None
         self.feed(markup)
         self.close()
+        if self.start is None:
+            sys.exit(f"a page has no element with the id {identifier}")
+        if self.end is None:
+            self.end = len(markup)
         self.text = "".join(self.pieces)
 
     def place(self):
@@ -69,7 +62,7 @@ class Content(html.parser.HTMLParser):
             return
         is_it = self.start is None and ("id", self.identifier) in attrs
         if is_it:
-            self.start = self.place()
+            self.start = self.place() + len(self.get_starttag_text())
         if is_it or self.inside:
             self.inside += 1
         self.open.append(tag)
@@ -96,7 +89,7 @@ class Content(html.parser.HTMLParser):
             self.pieces.append(data)
 
     def marked(self, markup):
-        """The page with `<main>` around the element."""
+        """The page with `<main>` around the content."""
         start, end = self.start, self.end
         return f"{markup[:start]}<main>{markup[start:end]}</main>{markup[end:]}"
 
@@ -134,6 +127,8 @@ class Pages:
         self.similarities = {}
         pairs = itertools.combinations(range(len(self.sets)), 2)
         self.true_pairs = sum(self.is_alike(*pair) for pair in pairs)
+        if self.true_pairs < LEAST_PAIRS:
+            sys.exit(f"{self.true_pairs} alike pairs of pages are too few")
 
     def is_alike(self, one, other):
         """Whether two pages are alike. Most differ so much in length that they cannot be."""
@@ -159,10 +154,10 @@ class Pages:
         within = itertools.accumulate(found)
         return {(recipe, distance): shares(all_found, self.true_pairs) for distance, all_found in enumerate(within)}
 
-    def figures_of_recipes(self):
+    def figures_of_recipes(self, recipes):
         """What each recipe finds among the pages as they are."""
         figures = {}
-        for recipe in RECIPES:
+        for recipe in recipes:
             found = fingerprints(self.program, self.markups, recipe, "main")
             figures |= self.figures(recipe, found, found)
         return figures

@@ -1,6 +1,6 @@
 //! The disk under a cluster: whether it is one, how long it takes to sync, and what lies on it.
 
-use std::fs::{self, File};
+use std::fs::{self, File, ReadDir};
 use std::io;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::Path;
@@ -73,17 +73,23 @@ impl Synced {
     }
 }
 
-/// The bytes of disk that the files below a folder take. Files and folders come and go while a node runs: what is gone
-/// takes none.
+/// The bytes of disk that the files below a folder take. Files and folders in it come and go while a node runs: what is
+/// gone takes none.
 pub(super) fn bytes_below(folder: &Path) -> io::Result<u64> {
-    let Some(entries) = unless_gone(fs::read_dir(folder))? else {
-        return Ok(0);
-    };
+    bytes_of(fs::read_dir(folder)?)
+}
+
+fn bytes_of(entries: ReadDir) -> io::Result<u64> {
     let mut bytes = 0;
     for entry in entries {
-        let entry = entry?;
+        let Some(entry) = unless_gone(entry)? else {
+            break;
+        };
         bytes += match unless_gone(entry.metadata())? {
-            Some(metadata) if metadata.is_dir() => bytes_below(&entry.path())?,
+            Some(metadata) if metadata.is_dir() => {
+                let inner = unless_gone(fs::read_dir(entry.path()))?;
+                inner.map_or(Ok(0), bytes_of)?
+            }
             // In blocks of 512 bytes, whatever those of the disk are.
             Some(metadata) => metadata.blocks() * 512,
             None => 0,
@@ -121,7 +127,10 @@ mod tests {
         }
         let bytes = bytes_below(folder.path()).unwrap();
         assert!((150_000..400_000).contains(&bytes), "{bytes}");
-        assert_eq!(bytes_below(&folder.path().join("gone")).unwrap(), 0);
+        let inner = fs::read_dir(&inner).unwrap();
+        fs::remove_dir_all(folder.path().join("a")).unwrap();
+        assert_eq!(bytes_of(inner).unwrap(), 0);
+        assert!(bytes_below(&folder.path().join("a")).is_err());
     }
 
     #[test]

@@ -12,11 +12,11 @@ use super::processes::{Cluster, Node};
 /// The nodes are looked at this often.
 const INTERVAL: Duration = Duration::from_millis(250);
 
-/// Looks in a row that must find them at rest.
-const LOOKS_AT_REST: usize = 6;
+/// The nodes must be at rest over this many intervals.
+const INTERVALS_AT_REST: usize = 6;
 
-/// Ticks of the clock that a node at rest may work in all of these looks together: a tenth of a core. Nodes with
-/// replicas ask each other who lives, which takes up to half of this in a debug build. One look alone tells little, as
+/// Ticks of the clock that a node at rest may work in all of these intervals together: a tenth of a core. Nodes with
+/// replicas check each other's liveness, which takes up to half of this in a debug build. One interval tells little, as
 /// a tick is 10 ms. A merge works all the time.
 const TICKS: u64 = 15;
 
@@ -53,7 +53,7 @@ async fn wait_for(look: impl Fn() -> anyhow::Result<Vec<Activity>>) -> anyhow::R
             "the nodes are still busy after {PATIENCE:?} without a request"
         );
         tokio::time::sleep(INTERVAL).await;
-        if looks.len() > LOOKS_AT_REST {
+        if looks.len() > INTERVALS_AT_REST {
             looks.pop_front();
         }
         looks.push_back(look()?);
@@ -80,7 +80,7 @@ fn are_at_rest(looks: &VecDeque<Vec<Activity>>) -> bool {
         .any(|((before, _), (now, _))| now.saturating_sub(*before) > TICKS);
     let bytes = |look: &Vec<Activity>| look.iter().map(|(_, bytes)| *bytes).collect::<Vec<_>>();
     let writes = looks.iter().any(|look| bytes(look) != bytes(first));
-    looks.len() > LOOKS_AT_REST && !works && !writes
+    looks.len() > INTERVALS_AT_REST && !works && !writes
 }
 
 #[cfg(test)]
@@ -88,7 +88,7 @@ mod tests {
     use super::*;
 
     /// Looks at two processes: the first one works and writes as told, the second one does nothing.
-    fn looks(first: [Activity; LOOKS_AT_REST + 1]) -> VecDeque<Vec<Activity>> {
+    fn looks(first: [Activity; INTERVALS_AT_REST + 1]) -> VecDeque<Vec<Activity>> {
         first.into_iter().map(|one| vec![one, (70, 5)]).collect()
     }
 
@@ -98,8 +98,10 @@ mod tests {
         assert!(are_at_rest(&idle));
         idle.pop_back();
         assert!(!are_at_rest(&idle), "looked at for too short");
-        let merging = looks([10, 10, 10, 10, 10, 10, 26].map(|ticks| (ticks, 99)));
+        let mut merging = looks([10, 10, 10, 10, 10, 10, 26].map(|ticks| (ticks, 99)));
         assert!(!are_at_rest(&merging));
+        merging.iter_mut().for_each(|look| look.reverse());
+        assert!(!are_at_rest(&merging), "the second process works");
         let writing = looks([99, 99, 98, 99, 99, 99, 99].map(|bytes| (10, bytes)));
         assert!(!are_at_rest(&writing));
     }

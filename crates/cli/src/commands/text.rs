@@ -48,8 +48,7 @@ pub fn run(args: &TextArgs) -> anyhow::Result<()> {
     };
     let mut documents = input.documents();
     let mut out = BufWriter::new(io::stdout().lock());
-    let mut taken = 0;
-    let sample = documents.by_ref().take(most).inspect(|_| taken += 1);
+    let sample = documents.by_ref().take(most);
     let printed = if args.json {
         print_json(sample, &mut out)
     } else {
@@ -58,10 +57,7 @@ pub fn run(args: &TextArgs) -> anyhow::Result<()> {
     };
     out.flush().context(CANNOT_WRITE)?;
     printed?;
-    // The input is read ahead of a sample: what was left out there belongs to no document that was printed.
-    if taken < most {
-        say::left_out(&documents.skipped());
-    }
+    say::left_out(&documents.skipped());
     Ok(())
 }
 

@@ -80,8 +80,8 @@ static ASIDE: LazyLock<AhoCorasick> = LazyLock::new(|| {
     ])
 });
 
-/// These in the class or id of the same element say that it holds more than that, or that it is beside a sidebar.
-static NOT_ASIDE: LazyLock<AhoCorasick> = LazyLock::new(|| {
+/// These beside them say that the element holds the content, or that it stands beside a sidebar.
+static CONTENT: LazyLock<AhoCorasick> = LazyLock::new(|| {
     any_of(&[
         "article",
         "body",
@@ -136,9 +136,10 @@ pub(super) fn role_of_name(name: &[u8]) -> Option<(Source, Role)> {
     })
 }
 
-/// Whether an attribute says that its element is none that is beside the main content, whatever another one says.
-pub(super) fn is_not_aside(name: &[u8], value: &[u8]) -> bool {
-    matches!(name, b"class" | b"id") && NOT_ASIDE.is_match(beginning(value))
+/// Whether an attribute is an id that names its element as content. A class often says how an element is laid out, so
+/// it does not speak against the id.
+pub(super) fn names_content(name: &[u8], value: &[u8]) -> bool {
+    name == b"id" && CONTENT.is_match(beginning(value))
 }
 
 /// The part of an attribute that is looked at.
@@ -168,7 +169,9 @@ pub(super) fn role_of_attribute(name: &[u8], value: &[u8]) -> Option<(Source, Ro
             b"alert" | b"banner" | b"complementary" | b"contentinfo" | b"dialog" | b"menu"
             | b"menubar" | b"navigation" | b"search",
         ) => Some((Source::Author, Role::Aside)),
-        (b"class" | b"id", _) if ASIDE.is_match(value) => Some((Source::Class, Role::Aside)),
+        (b"class" | b"id", _) if ASIDE.is_match(value) && !CONTENT.is_match(value) => {
+            Some((Source::Class, Role::Aside))
+        }
         _ => None,
     }
 }

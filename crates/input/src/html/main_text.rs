@@ -3,10 +3,11 @@
 //! 1. A block of prose is long, and most of it is no link. Elements of navigation hold none.
 //! 2. The author may have marked a region as main, as `<main>` or `<article>`. If a third of the prose is in it, the
 //!    smallest such region is taken, without its lists of links.
-//! 3. Else the smallest element that holds nearly all prose is taken in the same way, if a third of its text is prose.
+//! 3. Else the smallest element with several blocks that holds nearly all prose is taken in the same way. It must be less
+//!    than the whole page, and a third of what is taken of it must be prose.
 //! 4. Else prose whose blocks are near each other is one run. The runs that are at least a fifth as long as the longest
 //!    are taken, with the short blocks between and the headings before them.
-//! 5. A page that is nearly all links, or has no prose, gives all its text but that of elements of navigation.
+//! 5. A page of links with little prose, or without any, gives all its text but that of elements of navigation.
 
 use std::ops::Range;
 
@@ -14,13 +15,15 @@ use super::page::{Block, Page};
 
 /// The least weight of a block of prose: about fourteen words of English, or 24 characters of Chinese.
 const LEAST_PROSE: u32 = 70;
+/// A page of links has less prose than this: about five blocks of it.
+const LITTLE_PROSE: u64 = 5 * LEAST_PROSE as u64;
 /// The most blocks without prose between two blocks of prose of one run.
 const MOST_BETWEEN: usize = 6;
 
 /// The main content of a page.
 pub(super) fn of(page: Page) -> String {
     let prose = Prose::of(&page.blocks);
-    let region = prose.smallest(&page.regions, |part, all| part * 3 >= all);
+    let region = prose.smallest(&page.regions, |within, all| within * 3 >= all);
     let part = region.or_else(|| dense_holder(&page, &prose));
     let mut kept = match &part {
         Some(part) => without_links(&page.blocks, part),
@@ -84,10 +87,14 @@ impl Prose {
     }
 }
 
-/// The smallest element that holds nine tenths of the prose, if it is not the whole page, and a third of it is prose.
+/// The smallest element of several blocks that holds nine tenths of the prose, if it is not the whole page, and a third
+/// of what would be taken of it is prose.
 fn dense_holder(page: &Page, prose: &Prose) -> Option<Range<usize>> {
-    let holder = prose.smallest(&page.holders, |part, all| part * 10 >= all * 9)?;
-    let is_dense = prose.within(&holder) * 3 >= weight(&page.blocks[holder.clone()]);
+    let holder = prose.smallest(&page.holders, |within, all| within * 10 >= all * 9)?;
+    let taken = page.blocks[holder.clone()]
+        .iter()
+        .filter(|block| goes_with_prose(block));
+    let is_dense = prose.within(&holder) * 3 >= weight(taken);
     (is_dense && holder.len() < page.blocks.len()).then_some(holder)
 }
 
@@ -102,14 +109,11 @@ fn without_links(blocks: &[Block], part: &Range<usize>) -> Vec<bool> {
     kept.collect()
 }
 
-/// Some pages are lists of links, and a sentence or two beside them say nothing of the page. So if less than a tenth of
-/// the text of a part is kept, all of it is, but for what is aside.
+/// Some pages are lists of links with a sentence or two beside them. Such a page keeps its links, but for what is aside.
 fn keep_links_if_most_are(blocks: &[Block], kept: &mut [bool], part: &Range<usize>) {
     let in_part = || {
-        blocks
-            .iter()
-            .enumerate()
-            .filter(|(index, block)| part.contains(index) && !block.is_aside)
+        let blocks = blocks.iter().enumerate();
+        blocks.filter(|(index, block)| part.contains(index) && !block.is_aside)
     };
     let of_part = weight(in_part().map(|(_, block)| block));
     let of_kept = weight(
@@ -117,7 +121,7 @@ fn keep_links_if_most_are(blocks: &[Block], kept: &mut [bool], part: &Range<usiz
             .filter(|(index, _)| kept[*index])
             .map(|(_, block)| block),
     );
-    if of_kept * 10 < of_part {
+    if of_kept < LITTLE_PROSE && of_kept * 10 < of_part && of_part >= u64::from(LEAST_PROSE) {
         in_part().for_each(|(index, _)| kept[index] = true);
     }
 }

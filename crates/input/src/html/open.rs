@@ -51,7 +51,7 @@ pub(super) struct Element {
     /// Whether the elements right in it are of HTML.
     holds_html: bool,
     pub(super) role: Option<Role>,
-    /// The number of its first block; `None` for an element within a line.
+    /// The number of its first block; `None` for an inline element without a role.
     pub(super) first: Option<usize>,
 }
 

@@ -13,7 +13,7 @@ use memchr::memchr_iter;
 use super::cdata;
 use super::charset::without_nuls;
 use super::elements::{
-    Flow, Role, Source, flow, is_not_aside, is_void, role_of_attribute, role_of_name,
+    Flow, Role, Source, flow, is_void, names_content, role_of_attribute, role_of_name,
 };
 use super::open::OpenElements;
 
@@ -28,7 +28,8 @@ pub(super) struct Page {
     pub(super) blocks: Vec<Block>,
     /// The elements that are marked as main.
     pub(super) regions: Vec<Range<usize>>,
-    /// All elements that hold several blocks, each once if several hold the same, the inner ones first.
+    /// Elements that hold several blocks, the inner ones first, without inline elements that have no role. Of elements
+    /// that hold the same blocks there is one.
     pub(super) holders: Vec<Range<usize>>,
     /// Whether it is XHTML. There any tag can end itself, and CDATA sections are text as in SVG and MathML. Those of
     /// HTML are comments.
@@ -69,8 +70,8 @@ struct Tag {
     name: Vec<u8>,
     attribute: Vec<u8>,
     role: Option<(Source, Role)>,
-    /// Whether an attribute says that the element holds more than what is beside the main content.
-    is_not_aside: bool,
+    /// Whether its id names it as content.
+    names_content: bool,
     has_address: bool,
     /// Whether it is of XHTML, and its own end tag.
     ends_itself: bool,
@@ -105,7 +106,7 @@ impl Page {
                 self.tag.name.clear();
                 self.tag.name.extend_from_slice(name);
                 self.tag.role = None;
-                self.tag.is_not_aside = false;
+                self.tag.names_content = false;
                 self.tag.has_address = false;
             }
             CallbackEvent::AttributeName { name } => {
@@ -136,7 +137,7 @@ impl Page {
         self.leave_beyond(kept);
         let flow = flow(name);
         self.part(flow);
-        self.is_heading |= flow == Flow::Heading;
+        self.is_heading |= flow == Flow::Heading && !self.is_hidden();
         if name == b"a" {
             self.is_in_link = tag.has_address;
         }
@@ -147,7 +148,7 @@ impl Page {
         if let Some(role) = role {
             self.enter(role);
         }
-        let first = (flow != Flow::Inline || role.is_some()).then_some(self.blocks.len());
+        let first = (flow != Flow::Inline || role.is_some()).then(|| self.next_block());
         if !self.open.push(name, is_self_closing, role, first) {
             self.leave(role);
             return;
@@ -180,12 +181,12 @@ impl Page {
         };
         let of_attributes = tag
             .role
-            .filter(|role| *role != GUESSED || !tag.is_not_aside);
+            .filter(|role| *role != GUESSED || !tag.names_content);
         of_attributes.max(of_name).map(|(_, role)| role)
     }
 
     fn enter(&mut self, role: Role) {
-        if role != Role::Hidden {
+        if role != Role::Hidden && !self.is_hidden() {
             self.end_block();
         }
         *self.roles.of(role) += 1;
@@ -195,7 +196,7 @@ impl Page {
         let Some(role) = role else {
             return;
         };
-        if role != Role::Hidden {
+        if role != Role::Hidden && !self.is_hidden() {
             self.end_block();
         }
         *self.roles.of(role) -= 1;
@@ -205,14 +206,14 @@ impl Page {
         if matches!(name, b"p" | b"br") {
             self.end_foreign(name);
         }
+        let kept = self.open.kept_by_end(name);
+        self.leave_beyond(kept);
         let flow = flow(name);
         self.part(flow);
-        self.is_heading &= flow != Flow::Heading;
+        self.is_heading &= flow != Flow::Heading || self.is_hidden();
         if name == b"a" {
             self.is_in_link = false;
         }
-        let kept = self.open.kept_by_end(name);
-        self.leave_beyond(kept);
     }
 
     /// Leaves the innermost elements, until this many stay open.
@@ -225,10 +226,15 @@ impl Page {
         }
     }
 
+    /// The number of the block that follows the one being read.
+    fn next_block(&self) -> usize {
+        self.blocks.len() + usize::from(self.weight > 0)
+    }
+
     /// Notes the blocks of an element that ends, the one that is being read among them.
     fn note_holder(&mut self, first: usize, role: Option<Role>) {
-        let blocks = first..self.blocks.len() + usize::from(self.weight > 0);
-        if role == Some(Role::Main) {
+        let blocks = first..self.next_block();
+        if role == Some(Role::Main) && !blocks.is_empty() {
             self.regions.push(blocks.clone());
         }
         if blocks.len() > 1 && self.holders.last() != Some(&blocks) {
@@ -236,13 +242,20 @@ impl Page {
         }
     }
 
-    /// Parts the text at a tag.
+    /// Parts the text at a tag. What is hidden parts no text around it.
     fn part(&mut self, flow: Flow) {
+        if self.is_hidden() {
+            return;
+        }
         match flow {
             Flow::Inline => {}
             Flow::Space => self.is_after_space = true,
             Flow::Block | Flow::Heading => self.end_block(),
         }
+    }
+
+    fn is_hidden(&self) -> bool {
+        self.roles.hidden > 0
     }
 
     fn end_block(&mut self) {
@@ -264,7 +277,7 @@ impl Page {
 
     /// Adds text, its blanks made one.
     fn push(&mut self, characters: &[u8]) {
-        if self.roles.hidden > 0 {
+        if self.is_hidden() {
             return;
         }
         let characters = match std::str::from_utf8(characters) {
@@ -350,7 +363,7 @@ impl Tag {
     /// Notes what the attribute being read says of the element.
     fn note(&mut self, value: &[u8]) {
         self.role = self.role.max(role_of_attribute(&self.attribute, value));
-        self.is_not_aside |= is_not_aside(&self.attribute, value);
+        self.names_content |= names_content(&self.attribute, value);
     }
 }
 

@@ -27,6 +27,9 @@ fn words_are_parted_where_a_reader_sees_them_parted() {
         ("  one \n\t two\u{A0}\u{3000}three  ", "one two three"),
         ("a<!-- b --> c", "a c"),
         ("a<x-unknown>b", "a\nb"),
+        ("a <a href=x><svg><path/></svg>b</a> c", "a b c"),
+        ("a<select><option>x<option>y</select>b", "a b"),
+        ("a <button><div><nav>x</nav></div></button>b", "a b"),
         ("", ""),
         ("<p> </p>", ""),
     ] {
@@ -131,7 +134,7 @@ fn elements_end_where_the_standard_ends_them() {
     for (page, text) in [
         ("<dialog><p>a</dialog><p>b", "b"),
         ("<div><button>m</div><p>b", "b"),
-        ("<p>a<button>m<p>n</button>b", "a\nb"),
+        ("<p>a<button>m<p>n</button>b", "a b"),
         ("<button>A<button>B</button>rest", "rest"),
         ("<table><tr><td><button>A<td>b</table>", "b"),
     ] {

@@ -21,8 +21,8 @@ impl<R: Read> Rereader<R> {
         }
     }
 
-    /// Takes back the bytes that were read last. What was given back before is not copied again: an archive that is all
-    /// starts of records would take a time that grows with its square.
+    /// Takes back the bytes that were read last. Those that were given back before are not copied again: in an archive of
+    /// cut headers that would take a time that grows with its square.
     pub(super) fn give_back(&mut self, mut bytes: Vec<u8>) {
         let (read, unread) = self.back.split_at(self.read);
         if read.ends_with(&bytes) {
