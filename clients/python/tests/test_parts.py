@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from conftest import SEED
-from simshard import find_clusters, find_pairs
+from engines import clusters_of
+from simshard import _arrow_parts, find_pairs
 from simshard._inputs import Fingerprints
 from simshard._parts import Leads, forest
 
@@ -56,9 +59,28 @@ def test_links_of_parts_make_the_clusters(prefix_bits: int) -> None:
     half = len(links) // 2
     merged = forest([forest(links[:half]), forest(links[half:])])
     smallest = dict(zip(merged[:, 1].tolist(), merged[:, 0].tolist(), strict=True))
-    firsts = fingerprints[find_clusters(fingerprints)]
-    expected = {value: first for value, first in zip(fingerprints.tolist(), firsts.tolist(), strict=True)}
-    assert {value: smallest.get(value, value) for value in fingerprints.tolist()} == expected
+    assert {value: smallest.get(value, value) for value in fingerprints.tolist()} == clusters_of(fingerprints)
+
+
+@pytest.mark.parametrize("heavy_rows", [20, 10**9])
+def test_tasks_find_pairs_and_clusters_in_batches_of_rows(heavy_rows: int) -> None:
+    fingerprints = near(450, 30)
+    leads = Leads(3)
+    batches = [pa.record_batch({"fingerprint": part.view(np.int64)}) for part in np.array_split(fingerprints, 3)]
+    keys, counts = np.unique(np.concatenate(list(_arrow_parts.keys_of(batches, leads))), return_counts=True)
+    rows = pa.Table.from_batches(_arrow_parts.rows_of(batches, leads, keys[counts > heavy_rows]))
+    tasks = [rows.filter(pc.equal(pc.bit_wise_and(rows["key"], 1), task)).to_batches() for task in (0, 1)]
+    pairs = [batch for task in tasks for batch in _arrow_parts.pairs_of(task, leads)]
+    assert sorted(pairs_in(pairs)) == sorted(map(tuple, find_pairs(fingerprints).tolist()))
+    links = [batch for task in tasks for batch in _arrow_parts.links_of(task, leads)]
+    smallest = {b: a for a, b in pairs_in(list(_arrow_parts.merged(links)))}
+    assert {value: smallest.get(value, value) for value in fingerprints.tolist()} == clusters_of(fingerprints)
+
+
+def pairs_in(batches: list[pa.RecordBatch]) -> list[tuple[int, int]]:
+    """Return the rows of batches."""
+    columns = [np.concatenate([_arrow_parts.numbers(batch, name) for batch in batches]) for name in ("a", "b")]
+    return list(zip(columns[0].tolist(), columns[1].tolist(), strict=True))
 
 
 def test_a_heavy_key_is_shared_by_many_parts() -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import simshard
-from conftest import SEED
+from engines import TEXTS, clusters_of, near, run_example
 from simshard._inputs import Fingerprints
 
 pytestmark = pytest.mark.skipif("SIMSHARD_LONG" not in os.environ, reason="Spark takes long to start")
@@ -35,35 +35,22 @@ def frame(spark: Any, fingerprints: Fingerprints) -> Any:
     return spark.createDataFrame([*rows, (-1, None)], "row long, fingerprint long")
 
 
-def near(prefix_bits: int) -> Fingerprints:
-    """Return fingerprints of which many are near, some twice; all agree in the first bits."""
-    chance = np.random.default_rng(SEED)
-    numbers = chance.integers(0, 2**64, 3000, np.uint64)
-    numbers[1000:] = numbers[chance.integers(0, 1000, 2000)]
-    for _ in range(3):
-        numbers[1500:] ^= np.uint64(1) << chance.integers(0, 64, 1500, np.uint64)
-    return numbers >> np.uint64(prefix_bits)
-
-
 @pytest.mark.parametrize("prefix_bits", [0, 20])
-@pytest.mark.parametrize("heavy_rows", [50, 10**6])
+@pytest.mark.parametrize(("heavy_rows", "links_a_task"), [(50, 200), (10**6, 10**6)])
 def test_pairs_and_clusters_are_those_of_the_engine(
-    spark: Any, monkeypatch: pytest.MonkeyPatch, prefix_bits: int, heavy_rows: int
+    spark: Any, monkeypatch: pytest.MonkeyPatch, prefix_bits: int, heavy_rows: int, links_a_task: int
 ) -> None:
+    from simshard import _arrow_parts
     from simshard import spark as on_spark
 
-    monkeypatch.setattr(on_spark, "HEAVY_ROWS", heavy_rows)
+    monkeypatch.setattr(_arrow_parts, "HEAVY_ROWS", heavy_rows)
+    monkeypatch.setattr(_arrow_parts, "LINKS_A_TASK", links_a_task)
     fingerprints = near(prefix_bits)
     df = frame(spark, fingerprints)
     found = [(row.a % 2**64, row.b % 2**64) for row in on_spark.find_pairs(df).collect()]
     expected = [tuple(pair) for pair in simshard.find_pairs(fingerprints).tolist()]
     assert sorted(found) == sorted(expected)
-    smallest = dict.fromkeys(fingerprints.tolist())
-    clusters: dict[int, list[int]] = {}
-    for place, first in enumerate(simshard.find_clusters(fingerprints).tolist()):
-        clusters.setdefault(first, []).append(int(fingerprints[place]))
-    for members in clusters.values():
-        smallest.update(dict.fromkeys(members, min(members)))
+    smallest = clusters_of(fingerprints)
     rows = on_spark.find_clusters(df).collect()
     assert len(rows) == len(fingerprints) + 1
     for row in rows:
@@ -88,3 +75,11 @@ def test_texts_have_the_fingerprints_of_the_engine(spark: Any) -> None:
     assert [row.fingerprint is None for row in rows] == [False, True, True, False, True]
     expected = simshard.fingerprint([texts[0], texts[3]])
     assert [rows[0].fingerprint % 2**64, rows[3].fingerprint % 2**64] == expected.tolist()
+
+
+def test_the_example_runs(spark: Any) -> None:
+    pages = spark.createDataFrame([(text,) for text in TEXTS], "body string")
+    names = run_example("On Spark", pages)
+    kept = {row.body or "" for row in names["kept"].collect()}
+    assert len(kept) == 3 and TEXTS[2] in kept and kept & {TEXTS[0], TEXTS[3]}
+    assert names["pairs"].count() == 0

@@ -10,26 +10,19 @@ fingerprint that is near another.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 
-from simshard import _simshard
-from simshard._inputs import Fingerprints
-from simshard._parts import Leads, forest
+from simshard import _arrow_parts, _simshard
+from simshard._arrow_parts import Batches, tasks_of
+from simshard._parts import Keys, Leads
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
-
-HEAVY_ROWS = 1_000_000
-"""A part with more fingerprints is cut further."""
-
-_ROWS_A_TASK = 2_000_000
-_LINKS_A_TASK = 4_000_000
-
-Batches = Iterable[pa.RecordBatch]
 
 
 def fingerprint(df: DataFrame, text: str, *, recipe: str = "words-v3", into: str = "fingerprint") -> DataFrame:
@@ -39,12 +32,7 @@ def fingerprint(df: DataFrame, text: str, *, recipe: str = "words-v3", into: str
     _check_new(df, into)
     # Who gives a wrong recipe learns it now, and not from a worker.
     _simshard.fingerprint([], recipe)
-
-    def add(batches: Batches) -> Iterator[pa.RecordBatch]:
-        for batch in batches:
-            columns = [*batch.columns, _fingerprints_of(batch.column(text), recipe)]
-            yield pa.RecordBatch.from_arrays(columns, names=[*batch.schema.names, into])
-
+    add = partial(_arrow_parts.add_fingerprints, text=text, recipe=recipe, into=into)
     # A schema is changed by what is added to it.
     return df.mapInArrow(add, StructType([*df.schema.fields, StructField(into, LongType())]))
 
@@ -55,11 +43,7 @@ def find_pairs(df: DataFrame, fingerprint: str = "fingerprint", *, distance: int
     ``a`` is the smaller one as a number without a sign. Rows without a fingerprint count for nothing.
     """
     leads = Leads(distance)
-
-    def find(batches: Batches) -> Iterator[pa.RecordBatch]:
-        for number, some in _by_lead(batches):
-            yield _batch(a=(pairs := leads.pairs(some, number))[:, 0], b=pairs[:, 1])
-
+    find = partial(_arrow_parts.pairs_of, leads=leads)
     return _parts(df, fingerprint, leads).mapInArrow(find, "a long, b long")
 
 
@@ -75,25 +59,18 @@ def find_clusters(
 
     _check_new(df, into)
     leads = Leads(distance)
-
-    def link(batches: Batches) -> Iterator[pa.RecordBatch]:
-        links = forest(leads.links(some) for _, some in _by_lead(batches))
-        yield _batch(a=links[:, 0], b=links[:, 1])
-
-    def merge(batches: Batches) -> Iterator[pa.RecordBatch]:
-        links = forest(np.stack([_numbers(batch, "a"), _numbers(batch, "b")], axis=1) for batch in batches)
-        yield _batch(a=links[:, 0], b=links[:, 1])
-
+    link = partial(_arrow_parts.links_of, leads=leads)
     links = _parts(df, fingerprint, leads).mapInArrow(link, "a long, b long").persist()
-    tasks = -(-links.count() // _LINKS_A_TASK)
+    tasks = tasks_of(links.count(), _arrow_parts.LINKS_A_TASK)
     while tasks > 1:
-        before, links = links, links.repartition(tasks).mapInArrow(merge, "a long, b long").persist()
-        fewer = -(-links.count() // _LINKS_A_TASK)
+        before, links = links, links.repartition(tasks).mapInArrow(_arrow_parts.merged, "a long, b long").persist()
+        fewer = tasks_of(links.count(), _arrow_parts.LINKS_A_TASK)
         before.unpersist()
         if fewer == tasks:
             break
         tasks = fewer
-    found = links.repartition(1).mapInArrow(merge, "a long, b long").select(F.col("a").alias(into), "b")
+    found = links.repartition(1).mapInArrow(_arrow_parts.merged, "a long, b long")
+    found = found.select(F.col("a").alias(into), "b")
     fingerprints = df[_quoted(fingerprint)].cast("long")
     rows = df.join(found, fingerprints == found["b"], "left")
     return rows.select(df["*"], F.coalesce(found[_quoted(into)], fingerprints).alias(into))
@@ -101,33 +78,28 @@ def find_clusters(
 
 def _parts(df: DataFrame, fingerprint: str, leads: Leads) -> DataFrame:
     """Return the fingerprints with their parts: those of one part are in one task."""
-    from pyspark.sql import functions as F
-
     column = df[_quoted(fingerprint)].cast("long").alias("fingerprint")
     distinct = df.select(column).where("fingerprint is not null").distinct()
     count = distinct.count()
     usual = int(df.sparkSession.conf.get("spark.sql.shuffle.partitions", "200") or 200)
-    tasks = max(-(-count * len(leads.first) // _ROWS_A_TASK), usual)
-
-    def firsts(batches: Batches) -> Iterator[pa.RecordBatch]:
-        for batch in batches:
-            for number in range(len(leads.first)):
-                yield pa.record_batch({"key": leads.keys(_numbers(batch, "fingerprint"), number)})
-
-    heavy_keys: list[int] = []
-    if count > HEAVY_ROWS:
-        keys = distinct.mapInArrow(firsts, "key long").groupBy("key").count()
-        heavy_keys = [row.key for row in keys.where(F.col("count") > HEAVY_ROWS).collect()]
-    heavy = np.array(sorted(heavy_keys), np.int64)
-
-    def rows(batches: Batches) -> Iterator[pa.RecordBatch]:
-        for batch in batches:
-            for number, keys, some in leads.rows(_numbers(batch, "fingerprint"), heavy):
-                leads_of_rows = np.full(len(some), number, np.int16)
-                yield pa.record_batch({"lead": leads_of_rows, "key": keys, "fingerprint": some.view(np.int64)})
-
+    tasks = max(tasks_of(count * len(leads.first), _arrow_parts.ROWS_A_TASK), usual)
+    heavy = _heavy(distinct, leads) if count > _arrow_parts.HEAVY_ROWS else np.empty(0, np.int64)
+    rows = partial(_arrow_parts.rows_of, leads=leads, heavy=heavy)
     parts = distinct.mapInArrow(rows, "lead short, key long, fingerprint long")
     return parts.repartition(tasks, "lead", "key")
+
+
+def _heavy(distinct: DataFrame, leads: Leads) -> Keys:
+    """Return the keys of parts that are to be cut further."""
+    from pyspark.sql import functions as F
+
+    def keys(batches: Batches) -> Iterator[pa.RecordBatch]:
+        for some in _arrow_parts.keys_of(batches, leads):
+            yield pa.record_batch({"key": some})
+
+    counts = distinct.mapInArrow(keys, "key long").groupBy("key").count()
+    heavy = counts.where(F.col("count") > _arrow_parts.HEAVY_ROWS)
+    return np.array(sorted(row.key for row in heavy.collect()), np.int64)
 
 
 def _check_new(df: DataFrame, column: str) -> None:
@@ -137,31 +109,3 @@ def _check_new(df: DataFrame, column: str) -> None:
 
 def _quoted(column: str) -> str:
     return "`" + column.replace("`", "``") + "`"
-
-
-def _by_lead(batches: Batches) -> Iterator[tuple[int, Fingerprints]]:
-    """Yield the fingerprints of a task, lead by lead. Parts of one lead are searched together."""
-    chunks: dict[int, list[Fingerprints]] = {}
-    for batch in batches:
-        leads, fingerprints = batch.column("lead").to_numpy(), _numbers(batch, "fingerprint")
-        for number in np.unique(leads).tolist():
-            chunks.setdefault(number, []).append(fingerprints[leads == number])
-    for number in sorted(chunks):
-        yield number, np.concatenate(chunks.pop(number))
-
-
-def _numbers(batch: pa.RecordBatch, column: str) -> Fingerprints:
-    numbers: Fingerprints = batch.column(column).to_numpy().view(np.uint64)
-    return numbers
-
-
-def _batch(**columns: Fingerprints) -> pa.RecordBatch:
-    return pa.record_batch({name: np.ascontiguousarray(column).view(np.int64) for name, column in columns.items()})
-
-
-def _fingerprints_of(column: Any, recipe: str) -> pa.Array:
-    texts = column.to_pylist()
-    has_none = np.array([text is None for text in texts], dtype=bool)
-    fingerprints, without = _simshard.fingerprint([text or "" for text in texts], recipe)
-    has_none[without] = True
-    return pa.array(fingerprints.view(np.int64), mask=has_none)
