@@ -16,11 +16,10 @@ README = Path(__file__).parent.parent / "README.md"
 TEXTS = ["One two three four.", "", "Another text", "one two three four", None]
 
 
-def run_example(section: str, pages: Any) -> dict[str, Any]:
+def run_example(section: str, **names: Any) -> dict[str, Any]:
     """Run the code in a section of the README as written, and return what it names."""
     found = re.search(rf"^## {section}$.*?```python no-run\n(.*?)```", README.read_text(), re.DOTALL | re.MULTILINE)
     assert found is not None
-    names = {"pages": pages}
     exec(compile(found[1], str(README), "exec"), names)
     return names
 

@@ -128,7 +128,7 @@ def test_what_cannot_be_is_refused_at_once(ray: Any) -> None:
 
 
 def test_the_example_runs(ray: Any) -> None:
-    names = run_example("On Ray", ray.data.from_arrow(pa.table({"body": TEXTS})))
+    names = run_example("On Ray", pages=ray.data.from_arrow(pa.table({"body": TEXTS})))
     kept = {row["body"] or "" for row in names["kept"].take_all()}
     assert len(kept) == 3 and TEXTS[2] in kept and kept & {TEXTS[0], TEXTS[3]}
     assert names["pairs"].count() == 0

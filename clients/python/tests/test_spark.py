@@ -79,7 +79,7 @@ def test_texts_have_the_fingerprints_of_the_engine(spark: Any) -> None:
 
 def test_the_example_runs(spark: Any) -> None:
     pages = spark.createDataFrame([(text,) for text in TEXTS], "body string")
-    names = run_example("On Spark", pages)
+    names = run_example("On Spark", pages=pages)
     kept = {row.body or "" for row in names["kept"].collect()}
     assert len(kept) == 3 and TEXTS[2] in kept and kept & {TEXTS[0], TEXTS[3]}
     assert names["pairs"].count() == 0
