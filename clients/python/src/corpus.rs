@@ -9,8 +9,11 @@ use crate::fingerprints::{array_of, fingerprints_of, numbers_of};
 use crate::interruptible::{Interrupted, interruptible};
 use crate::pairs::refused;
 
-/// Queries between two looks for a signal.
-const CHUNK: usize = 1 << 16;
+/// Queries of the first chunk, and the fewest and most of a later one. Between two, a signal is looked for.
+const CHUNK: (usize, usize, usize) = (1 << 8, 1 << 4, 1 << 16);
+
+/// Matches that a chunk aims at: crowded queries have very many each.
+const MATCHES: usize = 1 << 20;
 
 /// Changes between two looks for a signal.
 const CHANGES: usize = 1 << 22;
@@ -147,12 +150,16 @@ impl Corpus {
         let found = interruptible(py, |interrupted: &Interrupted| {
             let mut found = Found::default();
             let corpus = self.0.read();
-            for chunk in queries.chunks(CHUNK) {
+            let (mut size, fewest, most) = CHUNK;
+            let mut left = &queries[..];
+            while !left.is_empty() && interrupted.goes_on().is_continue() {
+                let (chunk, later) = left.split_at(size.min(left.len()));
+                let before = found.queries.len();
                 find(&corpus, chunk, &mut found);
                 found.before += chunk.len() as u64;
-                if interrupted.goes_on().is_break() {
-                    break;
-                }
+                let matches = (found.queries.len() - before).max(1);
+                size = (chunk.len() * MATCHES / matches).clamp(fewest, most);
+                left = later;
             }
             found
         })?;

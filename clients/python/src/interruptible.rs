@@ -9,13 +9,18 @@ use std::time::Duration;
 use pyo3::{PyErr, PyResult, Python};
 
 /// How often signals are looked for.
-const INTERVAL: Duration = Duration::from_millis(50);
+pub(crate) const INTERVAL: Duration = Duration::from_millis(50);
 
 /// Whether the work is to end early.
 #[derive(Debug, Default)]
 pub(crate) struct Interrupted(AtomicBool);
 
 impl Interrupted {
+    /// Ends the work early.
+    pub(crate) fn end(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
     /// Breaks once it is.
     pub(crate) fn goes_on(&self) -> ControlFlow<()> {
         if self.0.load(Ordering::Relaxed) {
@@ -52,7 +57,7 @@ pub(crate) fn interruptible<T: Send>(
                     && let Err(error) = Python::attach(|py| py.check_signals())
                 {
                     raised = Some(error);
-                    interrupted.0.store(true, Ordering::Relaxed);
+                    interrupted.end();
                 }
             }
             let outcome = worker.join();

@@ -3,6 +3,8 @@
 //! Arrays come as contiguous NumPy arrays of native `uint64`; the package sees to that. Long work runs without the
 //! interpreter's lock, and ends early when a signal such as Ctrl-C comes.
 
+mod batches;
+mod columns;
 mod corpus;
 mod fingerprints;
 mod interruptible;
@@ -13,6 +15,10 @@ use pyo3::pymodule;
 
 #[pymodule]
 mod _simshard {
+    #[pymodule_export]
+    use super::batches::{PairBatches, pair_batches};
+    #[pymodule_export]
+    use super::columns::{fingerprint_column, lengths_of_column};
     #[pymodule_export]
     use super::corpus::Corpus;
     #[pymodule_export]

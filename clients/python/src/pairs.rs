@@ -13,7 +13,7 @@ pub(crate) fn refused(error: LayoutError) -> PyErr {
 }
 
 /// The fingerprints of an array, and how they are searched for pairs.
-fn searched(
+pub(crate) fn searched(
     array: &Bound<'_, PyArray1<u64>>,
     distance: u32,
     blocks: Option<u32>,
@@ -43,6 +43,11 @@ pub(crate) fn find_pairs<'py>(
         let _ = search.pairs(&set, &|_, _| interrupted.goes_on(), &mut visit);
         numbers
     })?;
+    as_pairs(py, numbers)
+}
+
+/// Numbers as an array of two columns, without a copy.
+pub(crate) fn as_pairs(py: Python<'_>, numbers: Vec<u64>) -> PyResult<Bound<'_, PyArray2<u64>>> {
     let pairs = numbers.len() / 2;
     array_of(py, numbers).reshape([pairs, 2])
 }
@@ -60,19 +65,28 @@ pub(crate) fn find_clusters<'py>(
     let (fingerprints, search) = searched(fingerprints, distance, blocks)?;
     let labels = interruptible(py, |interrupted| {
         let set = FingerprintSet::from_unsorted(fingerprints.clone());
-        let roots = search.clusters(&set, &|_, _| interrupted.goes_on()).roots();
-        let mut firsts = vec![-1_i64; set.len()];
-        let label = |(place, fingerprint)| {
-            // Each is in the set that was made of them.
-            let member = set.place(fingerprint).unwrap_or_default();
-            let first = &mut firsts[roots[member] as usize];
-            if *first < 0 {
-                *first = place as i64;
-            }
-            *first
-        };
-        let places = fingerprints.iter().copied().enumerate();
-        places.map(label).collect::<Vec<i64>>()
+        let clusters = search.clusters(&set, &|_, _| interrupted.goes_on());
+        if interrupted.goes_on().is_break() {
+            // Links are missing, and the labels are not returned.
+            return Vec::new();
+        }
+        labels(&fingerprints, &set, &clusters.roots())
     })?;
     Ok(PyArray1::from_vec(py, labels))
+}
+
+/// For each fingerprint the place of the first one with its root.
+fn labels(fingerprints: &[Fingerprint], set: &FingerprintSet, roots: &[u32]) -> Vec<i64> {
+    let mut firsts = vec![-1_i64; set.len()];
+    let label = |(place, fingerprint)| {
+        // Each is in the set that was made of them.
+        let member = set.place(fingerprint).unwrap_or_default();
+        let first = &mut firsts[roots[member] as usize];
+        if *first < 0 {
+            *first = place as i64;
+        }
+        *first
+    };
+    let places = fingerprints.iter().copied().enumerate();
+    places.map(label).collect()
 }

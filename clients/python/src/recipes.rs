@@ -1,5 +1,7 @@
 //! Fingerprints of texts.
 
+use std::ops::{ControlFlow, Deref};
+
 use numpy::PyArray1;
 use pyo3::exceptions::PyValueError;
 use pyo3::pybacked::PyBackedStr;
@@ -29,10 +31,20 @@ pub(crate) fn fingerprint<'py>(
 ) -> PyResult<(Bound<'py, PyArray1<u64>>, Vec<usize>)> {
     let recipe = recipe_for_texts(recipe)?;
     let texts = strings_of(texts)?;
+    let (numbers, without) = fingerprints_by(py, recipe, &texts)?;
+    Ok((array_of(py, numbers), without))
+}
+
+/// The fingerprints of texts by all threads, and the places of those that have none.
+pub(crate) fn fingerprints_by<T: Deref<Target = str> + Sync>(
+    py: Python<'_>,
+    recipe: TextRecipe,
+    texts: &[T],
+) -> PyResult<(Vec<u64>, Vec<usize>)> {
     let fingerprints = interruptible(py, |interrupted| {
-        let one = |text: &PyBackedStr| match interrupted.goes_on() {
-            std::ops::ControlFlow::Continue(()) => recipe.fingerprint(text),
-            std::ops::ControlFlow::Break(()) => None,
+        let one = |text: &T| match interrupted.goes_on() {
+            ControlFlow::Continue(()) => recipe.fingerprint(text),
+            ControlFlow::Break(()) => None,
         };
         texts.par_iter().map(one).collect::<Vec<_>>()
     })?;
@@ -40,8 +52,7 @@ pub(crate) fn fingerprint<'py>(
     let without = places.filter(|(_, fingerprint)| fingerprint.is_none());
     let without = without.map(|(place, _)| place).collect();
     let numbers = fingerprints.into_iter().map(Option::unwrap_or_default);
-    let numbers = numbers.map(|fingerprint| fingerprint.0).collect();
-    Ok((array_of(py, numbers), without))
+    Ok((numbers.map(|fingerprint| fingerprint.0).collect(), without))
 }
 
 /// The Jaccard similarity that a distance suggests, if the recipe is known and suggests one.
@@ -50,7 +61,7 @@ pub(crate) fn similarity(distance: u32, recipe: &str) -> Option<f64> {
     recipe.parse::<Recipe>().ok()?.similarity(distance)
 }
 
-fn recipe_for_texts(name: &str) -> PyResult<TextRecipe> {
+pub(crate) fn recipe_for_texts(name: &str) -> PyResult<TextRecipe> {
     let refused = |error: String| PyValueError::new_err(error);
     let recipe: Recipe = name.parse().map_err(|error| refused(format!("{error}")))?;
     recipe

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import os
+import resource
 import signal
 import threading
+import time
 from collections.abc import Iterator
 
 import numpy as np
+import polars as pl
 import pytest
 import simshard
+from conftest import SEED
 from simshard._inputs import Fingerprints
 
 DISTANCES = [0, 1, 3, 6]
@@ -30,6 +35,51 @@ def test_pairs_are_those_of_a_scan(fingerprints: Fingerprints, distance: int) ->
     assert set(found) == scan(fingerprints, distance)
 
 
+@pytest.mark.parametrize("batch_size", [1, 7, 10**9])
+def test_batches_have_the_same_pairs_in_the_same_order(fingerprints: Fingerprints, batch_size: int) -> None:
+    batches = list(simshard.iter_pairs(fingerprints, distance=6, batch_size=batch_size))
+    expected = simshard.find_pairs(fingerprints, distance=6)
+    assert [len(batch) for batch in batches[:-1]] == [batch_size] * (len(batches) - 1)
+    assert all(0 < len(batch) <= batch_size for batch in batches)
+    assert np.array_equal(np.concatenate([expected[:0], *batches]), expected)
+    assert list(simshard.iter_pairs([], batch_size=batch_size)) == []
+    with pytest.raises(ValueError, match="batch_size is at least 1"):
+        simshard.iter_pairs(fingerprints, batch_size=0)
+
+
+CROWD = np.arange(30_000, dtype=np.uint64)
+"""All are within distance 17: these are 450 million pairs, of 7 GB."""
+
+
+def test_pairs_need_not_fit() -> None:
+    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    taken = 0
+    for batch in simshard.iter_pairs(CROWD, distance=17, batch_size=500_000):
+        taken += len(batch)
+        # All threads of the search wait for the next batch to be taken. Other work goes on.
+        assert simshard.find_clusters(CROWD[:100]).tolist() == [0] * 100
+        if taken > 20_000_000:
+            break
+    # These pairs take 320 MB.
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - most < 200_000
+
+
+def test_a_search_ends_when_its_batches_are_not_wanted() -> None:
+    before = process_threads()
+    batches = simshard.iter_pairs(CROWD, distance=17, batch_size=10)
+    next(batches)
+    assert process_threads() > before
+    del batches
+    deadline = time.monotonic() + 60
+    while process_threads() > before:
+        assert time.monotonic() < deadline
+
+
+def process_threads() -> int:
+    """Return how many threads this process has, those of the engine too."""
+    return len(os.listdir("/proc/self/task"))
+
+
 @pytest.mark.parametrize("distance", DISTANCES)
 def test_clusters_are_linked_by_pairs(fingerprints: Fingerprints, distance: int) -> None:
     first = list(range(len(fingerprints)))
@@ -40,6 +90,15 @@ def test_clusters_are_linked_by_pairs(fingerprints: Fingerprints, distance: int)
                 joined = {first[place], first[other]}
                 first = [min(joined) if label in joined else label for label in first]
     assert simshard.find_clusters(fingerprints, distance=distance).tolist() == first
+
+
+def test_bulk_answers_of_crowded_queries_are_in_order() -> None:
+    corpus, crowd = simshard.Corpus(8, 7), np.arange(128, dtype=np.uint64)
+    corpus.insert_bulk(crowd)
+    queries = np.concatenate([random_numbers(10_000), np.tile(crowd, 200), random_numbers(100)])
+    matches = corpus.find_all_bulk(queries)
+    assert np.array_equal(matches.query, np.repeat(np.arange(10_000, 35_600, dtype=np.uint64), 128))
+    assert np.array_equal(matches.distance, simshard.distance(queries[matches.query], matches.fingerprint))
 
 
 @pytest.mark.parametrize(("blocks", "distance"), [(5, 3), (8, 6), (4, 0)])
@@ -104,20 +163,38 @@ def heeds_interrupts() -> Iterator[None]:
     signal.signal(signal.SIGINT, before)
 
 
+def random_numbers(count: int) -> Fingerprints:
+    return np.random.default_rng(SEED).integers(0, 2**64, count, dtype=np.uint64)
+
+
+LONG_WORK = {
+    "find_pairs": lambda: simshard.find_pairs(CROWD, distance=17),
+    "iter_pairs": lambda: list(simshard.iter_pairs(CROWD, distance=17, batch_size=10**12)),
+    "find_clusters": lambda: simshard.find_clusters(random_numbers(3_000_000), distance=8),
+    "fingerprint": lambda: simshard.fingerprint(["some words of a text " * 200] * 20_000),
+    "fingerprint of a column": lambda: simshard.fingerprint(pl.Series(["some words of a text " * 200] * 20_000)),
+    "find_all_bulk": lambda: filled_corpus().find_all_bulk(np.tile(CROWD, 100)),
+}
+
+
+def filled_corpus() -> simshard.Corpus:
+    corpus = simshard.Corpus(18, 17)
+    corpus.insert_bulk(CROWD[:3000])
+    return corpus
+
+
 @pytest.mark.usefixtures("heeds_interrupts")
-def test_an_interruption_ends_long_work() -> None:
-    # All are within the distance: these are 450 million pairs.
-    crowd = np.arange(30_000, dtype=np.uint64)
+@pytest.mark.parametrize("work", LONG_WORK)
+def test_an_interruption_ends_long_work(work: str) -> None:
     interrupt = threading.Timer(0.1, signal.raise_signal, [signal.SIGINT])
     interrupt.start()
     with pytest.raises(KeyboardInterrupt):
-        simshard.find_pairs(crowd, distance=17)
+        LONG_WORK[work]()
     interrupt.join()
 
 
 def test_other_threads_run_meanwhile() -> None:
-    generator = np.random.default_rng(1)
-    many = generator.integers(0, 2**64, 2_000_000, dtype=np.uint64)
+    many = random_numbers(2_000_000)
     done = threading.Event()
     counted = 0
 

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import gc
+import subprocess
+import sys
+from collections.abc import Iterator
 from typing import Any
 
+import duckdb
 import numpy as np
 import polars as pl
 import pyarrow as pa
@@ -26,7 +31,12 @@ PAIRS = [[4, 5]]
         np.array(NUMBERS, np.uint64)[::-1],
         pa.array(NUMBERS, pa.uint64()),
         pa.chunked_array([NUMBERS[:1], NUMBERS[1:]], pa.uint64()),
+        pa.array([9, *NUMBERS, 8], pa.uint64())[1:-1],
+        pa.record_batch({"numbers": pa.array(NUMBERS, pa.uint64())}),
+        pa.table({"numbers": pa.array([9, *NUMBERS], pa.uint64())})[1:],
         pl.Series(NUMBERS, dtype=pl.UInt64),
+        pl.DataFrame({"numbers": pl.Series(NUMBERS, dtype=pl.UInt64)}),
+        duckdb.sql(f"select unnest({NUMBERS}::ubigint[]) as numbers"),
     ],
     ids=lambda values: type(values).__module__ + "." + type(values).__name__,
 )
@@ -75,6 +85,10 @@ def test_nothing_gives_nothing(empty: Any) -> None:
         (np.array([[1]], np.uint64), "one dimension, not of 2"),
         (pa.array([1, None], pa.uint64()), "1 fingerprints are null"),
         (pa.array([1], pa.int64()), "not int64"),
+        (pl.Series([1.0]), "not float64"),
+        (pl.Series(["a"]), "not Arrow data of the format 'vu'"),
+        (pa.table({"a": [1], "b": [2]}), "not a table of a, b"),
+        (pa.chunked_array([[1, None, None], [None]], pa.uint64())[2:], "2 fingerprints are null"),
     ],
 )
 def test_other_numbers_are_refused(values: Any, says: str) -> None:
@@ -92,12 +106,101 @@ def test_distances_are_of_numbers_and_of_arrays() -> None:
         simshard.distance(-1, 4)
 
 
-def test_texts_come_in_lists_and_columns() -> None:
-    texts = ["Ein Text", "Noch einer", "\N{SNOWMAN} texts"]
-    expected = simshard.fingerprint(texts).tolist()
-    assert simshard.fingerprint(iter(texts)).tolist() == expected
-    assert simshard.fingerprint(pa.array(texts)).tolist() == expected
-    assert simshard.fingerprint(pl.Series(texts)).tolist() == expected
+TEXTS = ["Ein Text", "Noch einer", "\N{SNOWMAN} texts", "A text that is longer than twelve bytes", "Ein Text", ""]
+
+COLUMNS = [
+    iter(TEXTS),
+    pa.array(TEXTS),
+    pa.array(TEXTS, pa.large_string()),
+    pa.array(TEXTS, pa.string_view()),
+    pa.array(["before", *TEXTS, "a text after these"])[1:-1],
+    pa.array(["before", *TEXTS, "a text after these"], pa.string_view())[1:-1],
+    pa.array(["before", *TEXTS]).dictionary_encode()[1:],
+    pa.chunked_array([TEXTS[:2], [], TEXTS[2:]]),
+    pa.chunked_array([TEXTS[:4], TEXTS[4:]], pa.string_view()),
+    pl.Series(TEXTS),
+    pl.Series(TEXTS, dtype=pl.Categorical),
+    pl.concat([pl.Series(TEXTS[:3]), pl.Series(TEXTS[3:])], rechunk=False),
+    pa.record_batch({"body": TEXTS}),
+    duckdb.sql(f"select unnest({TEXTS}) as body"),
+]
+
+
+@pytest.mark.parametrize("texts", COLUMNS, ids=lambda texts: f"{type(texts).__module__}.{type(texts).__name__}")
+def test_texts_come_in_lists_and_columns(texts: Any) -> None:
+    assert simshard.fingerprint(texts, missing=0).tolist() == simshard.fingerprint(TEXTS, missing=0).tolist()
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        pa.table({"id": range(6), "body": TEXTS}),
+        pa.table({"id": range(6), "body": TEXTS}).to_reader(),
+        pa.record_batch({"id": range(6), "body": TEXTS}),
+        pa.table({"id": range(7), "body": ["before", *TEXTS]})[1:].to_batches()[0],
+        pl.DataFrame({"id": range(6), "body": TEXTS}),
+        duckdb.sql(f"select unnest(range(6)) as id, unnest({TEXTS}) as body"),
+    ],
+    ids=lambda table: f"{type(table).__module__}.{type(table).__name__}",
+)
+def test_tables_of_all_libraries_lose_their_duplicates(table: Any) -> None:
+    assert simshard.dedup(table, text="body", keep="longest").kept.tolist() == [0, 1, 2, 3, 5]
+
+
+def test_lengths_are_of_characters() -> None:
+    snowmen = "\N{SNOWMAN}" * 4
+    for texts in (["one two.", f"one two{snowmen[:3]}", "one two....", f"one two{snowmen}"],):
+        kept = simshard.dedup(texts, keep="longest").kept.tolist()
+        assert kept == simshard.dedup(pa.array(texts), keep="longest").kept.tolist() == [2]
+
+
+def test_tables_that_cannot_be_read_are_refused() -> None:
+    with pytest.raises(ValueError, match="no column 'text', but body"):
+        simshard.dedup(pa.table({"body": TEXTS}).to_reader(), text="text")
+    with pytest.raises(ValueError, match="text 2 is null"):
+        simshard.fingerprint(pa.chunked_array([["a"], ["b", None]]))
+    with pytest.raises(ValueError, match="text 0 is null"):
+        simshard.fingerprint(pa.nulls(3))
+    with pytest.raises(ValueError, match="strings, not int64"):
+        simshard.fingerprint(pa.array([1]))
+    with pytest.raises(ValueError, match="text 1 is no text of UTF-8"):
+        broken = pa.array([b"a", b"\xff"], pa.binary())
+        simshard.fingerprint(pa.Array.from_buffers(pa.string(), 2, broken.buffers()))
+
+    def fail() -> Iterator[pa.RecordBatch]:
+        yield pa.record_batch({"body": TEXTS})
+        raise OSError("the disk is gone")
+
+    with pytest.raises(ValueError, match=r"cannot be read: .*the disk is gone"):
+        simshard.fingerprint(pa.RecordBatchReader.from_batches(pa.schema({"body": pa.string()}), fail()))
+
+
+def test_memory_of_other_libraries_is_given_back() -> None:
+    before = pa.total_allocated_bytes()
+    for make in (pa.array, pa.chunked_array):
+        column = make([TEXTS * 1000] if make is pa.chunked_array else TEXTS * 1000)
+        simshard.fingerprint(column, missing=0)
+        del column
+    gc.collect()
+    assert pa.total_allocated_bytes() == before
+
+
+WITHOUT_PYARROW = """
+import sys
+sys.modules["pyarrow"] = None
+import duckdb, polars as pl, simshard
+texts = ["one two three", "one two three!", "four five"]
+frame = pl.DataFrame({"body": texts})
+assert simshard.dedup(frame, text="body").kept.tolist() == [0, 2]
+assert simshard.dedup(duckdb.sql(f"select unnest({texts}) as body"), text="body").kept.tolist() == [0, 2]
+numbers = pl.Series(simshard.fingerprint(frame["body"]))
+assert simshard.find_clusters(numbers).tolist() == [0, 0, 2]
+assert simshard.find_pairs(pl.DataFrame({"number": numbers})).tolist() == []
+"""
+
+
+def test_pyarrow_is_not_needed() -> None:
+    subprocess.run([sys.executable, "-c", WITHOUT_PYARROW], check=True)
 
 
 def test_texts_that_cannot_be_hashed_are_named_by_their_position() -> None:

@@ -68,7 +68,8 @@ pub(super) const PACKAGE: Kind = Kind {
   maturin, pytest,     to build the Python package, to test it with the tables that it takes and with
   mypy, ruff, numpy,   a server, to compare its messages with the interface, and to check its types
   pyarrow, polars,     and its style.
-  grpcio, grpcio-tools",
+  duckdb, grpcio,
+  grpcio-tools",
 };
 
 /// What builds and tests the JavaScript package.

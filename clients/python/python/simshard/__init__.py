@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from simshard._corpus import Corpus, Match, Matches
-from simshard._pairs import Deduplicated, dedup, find_clusters, find_pairs
+from simshard._pairs import Deduplicated, dedup, find_clusters, find_pairs, iter_pairs
 from simshard._texts import distance, fingerprint, recipes, similarity
 from simshard.errors import SimshardError
 
@@ -29,6 +29,7 @@ __all__ = [
     "find_clusters",
     "find_pairs",
     "fingerprint",
+    "iter_pairs",
     "recipes",
     "similarity",
 ]

@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from simshard import _simshard
+from simshard import _arrow
 from simshard._inputs import Fingerprints
 from simshard._parts import Keys, Leads, forest
+from simshard._texts import fingerprints_of
 
 HEAVY_ROWS = 1_000_000
 """A part with more fingerprints is cut further."""
@@ -91,8 +92,8 @@ def _two_columns(pairs: Fingerprints) -> pa.RecordBatch:
 
 
 def _fingerprints_of(column: Any, recipe: str) -> pa.Array:
-    texts = column.to_pylist()
-    has_none = np.array([text is None for text in texts], dtype=bool)
-    fingerprints, without = _simshard.fingerprint([text or "" for text in texts], recipe)
+    texts = _arrow.texts(column)
+    fingerprints, without = fingerprints_of(texts, recipe)
+    has_none = texts.is_null.copy()
     has_none[without] = True
     return pa.array(fingerprints.view(np.int64), mask=has_none)

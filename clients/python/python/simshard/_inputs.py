@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+
+from simshard import _arrow
+from simshard._arrow import Texts, is_arrow
 
 Fingerprints = npt.NDArray[np.uint64]
 """Fingerprints, each a number of 64 bits without a sign."""
@@ -29,9 +33,11 @@ def to_fingerprints(values: Any, first: int = 0) -> Fingerprints:
 
     Errors count the elements from ``first``.
     """
-    if hasattr(values, "__arrow_c_stream__") or hasattr(values, "__arrow_c_array__"):
-        values = _from_arrow(values)
-    elif not hasattr(values, "__array__"):
+    if is_arrow(values):
+        # pandas has the interface, and needs pyarrow for it. It has arrays too.
+        with suppress(ImportError):
+            values = _arrow.numbers(values)
+    if not hasattr(values, "__array__"):
         return _from_numbers(values, first)
     array = np.asarray(values)
     if array.dtype.kind != "u" or array.dtype.itemsize != 8:
@@ -46,15 +52,30 @@ def to_fingerprints(values: Any, first: int = 0) -> Fingerprints:
     return np.ascontiguousarray(array, dtype=np.uint64)
 
 
-def to_texts(texts: Iterable[str]) -> list[str]:
-    """Return a list of texts; what is in it is checked by the engine."""
-    if isinstance(texts, str | bytes):
+def to_texts(values: Any, name: str | None = None) -> list[str] | Texts:
+    """Return texts, or those of a column; what is in a list is checked by the engine."""
+    if isinstance(values, str | bytes):
         raise TypeError("texts are a list of strings, not one string: put it into a list")
-    if hasattr(texts, "__arrow_c_stream__") or hasattr(texts, "__arrow_c_array__"):
-        return _arrow_array(texts).to_pylist()  # type: ignore[no-any-return]
-    if isinstance(texts, list):
-        return texts
-    return list(texts)
+    if name is not None and hasattr(values, "__getitem__"):
+        values, name = values[name], None
+    if is_arrow(values):
+        with suppress(ImportError):
+            return _without_nulls(_arrow.texts(values, name))
+    if name is not None:
+        raise TypeError(f"a table has columns, and {type(values).__name__} does not")
+    return values if isinstance(values, list) else list(values)
+
+
+def to_strings(values: Any) -> list[str]:
+    """Return a list of texts."""
+    texts = to_texts(values)
+    return _arrow.to_list(texts) if isinstance(texts, Texts) else texts
+
+
+def _without_nulls(texts: Texts) -> Texts:
+    if texts.is_null.any():
+        raise ValueError(f"text {int(texts.is_null.argmax())} is null")
+    return texts
 
 
 def import_pyarrow() -> Any:
@@ -75,20 +96,3 @@ def _from_numbers(values: Iterable[Any], first: int) -> Fingerprints:
         except (TypeError, ValueError) as error:
             raise ValueError(f"element {first + place}: {error}") from None
     return array
-
-
-def _from_arrow(values: Any) -> Fingerprints:
-    array = _arrow_array(values)
-    if array.null_count:
-        raise ValueError(f"{array.null_count} fingerprints are null: drop them first")
-    numbers: Fingerprints = array.to_numpy(zero_copy_only=False)
-    return numbers
-
-
-def _arrow_array(values: Any) -> Any:
-    """Return the column as an array of pyarrow, which takes part in the PyCapsule interface."""
-    pa = import_pyarrow()
-    if hasattr(values, "__arrow_c_stream__"):
-        column = pa.chunked_array(values)
-        return column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
-    return pa.array(values)

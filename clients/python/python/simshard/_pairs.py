@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from simshard import _simshard
+from simshard._arrow import Texts
 from simshard._inputs import Fingerprints, to_fingerprints, to_texts
+from simshard._texts import fingerprints_of, lengths_of
 
 
 def find_pairs(fingerprints: Any, distance: int = 3, *, blocks: int | None = None) -> Fingerprints:
@@ -18,6 +21,19 @@ def find_pairs(fingerprints: Any, distance: int = 3, *, blocks: int | None = Non
     ``blocks`` chooses the tables; without it the quickest for this many are taken. The pairs are the same.
     """
     return _simshard.find_pairs(to_fingerprints(fingerprints), distance, blocks)
+
+
+def iter_pairs(
+    fingerprints: Any, distance: int = 3, *, blocks: int | None = None, batch_size: int = 1_000_000
+) -> Iterator[Fingerprints]:
+    """Return the pairs of ``find_pairs`` in batches, each of ``batch_size`` pairs but for the last.
+
+    Pairs are found as batches are taken, and no more than a few batches are in memory. The search ends when the
+    iterator does, or when nothing refers to it.
+    """
+    if batch_size < 1:
+        raise ValueError(f"batch_size is at least 1, not {batch_size}")
+    return _simshard.pair_batches(to_fingerprints(fingerprints), distance, blocks, batch_size)
 
 
 def find_clusters(fingerprints: Any, distance: int = 3, *, blocks: int | None = None) -> npt.NDArray[np.int64]:
@@ -50,18 +66,18 @@ def dedup(
 ) -> Deduplicated:
     """Keep one row of each cluster of near-duplicates.
 
-    ``table`` is a list or column of texts, or a table of pandas, polars or pyarrow whose column ``text`` has them. Rows
-    without a fingerprint are kept. Of rows whose texts are equally long, the first is kept.
+    ``table`` is a list or column of texts, or a table whose column ``text`` has them: of pandas, or anything with the
+    Arrow PyCapsule interface, as of polars, pyarrow or duckdb. Rows without a fingerprint are kept. Of rows whose texts
+    are equally long, the first is kept.
     """
     if keep not in ("first", "longest"):
         raise ValueError(f"keep is 'first' or 'longest', not {keep!r}")
-    texts = to_texts(table if text is None else table[text])
+    texts = to_texts(table, text)
     hashed, places = _with_fingerprints(texts, recipe)
     kept = np.arange(len(texts), dtype=np.int64)
     kept[places] = places[find_clusters(hashed, distance)]
     if keep == "longest":
-        lengths = np.fromiter(map(len, texts), np.int64, len(texts))
-        order = np.lexsort((kept, -lengths))
+        order = np.lexsort((kept, -lengths_of(texts)))
         longest = np.empty(len(texts), np.int64)
         # The last one written stays: the longest, and of equals the first.
         longest[kept[order[::-1]]] = order[::-1]
@@ -71,9 +87,9 @@ def dedup(
     return Deduplicated(rows[is_kept], rows[~is_kept], kept[~is_kept])
 
 
-def _with_fingerprints(texts: list[str], recipe: str) -> tuple[Fingerprints, npt.NDArray[np.int64]]:
+def _with_fingerprints(texts: list[str] | Texts, recipe: str) -> tuple[Fingerprints, npt.NDArray[np.int64]]:
     """Return the fingerprints that there are, and the places of their texts."""
-    fingerprints, without = _simshard.fingerprint(texts, recipe)
+    fingerprints, without = fingerprints_of(texts, recipe)
     has_one = np.ones(len(texts), dtype=bool)
     has_one[without] = False
     return fingerprints[has_one], np.flatnonzero(has_one)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from simshard import _simshard
+from simshard._arrow import Texts
 from simshard._inputs import Fingerprints, to_fingerprint, to_fingerprints, to_texts
 
 
@@ -18,23 +18,38 @@ def recipes() -> list[str]:
 
 
 def fingerprint(
-    texts: Iterable[str],
+    texts: Any,
     recipe: str = "words-v3",
     *,
     missing: Literal["raise"] | int = "raise",
 ) -> Fingerprints:
     """Return the fingerprint of each text, computed by all processors.
 
+    Texts are a list, any other iterable of strings, or a column of Arrow data, which is read without a copy.
     Some texts have no fingerprint, as those without words. Then ``ValueError`` is raised with the position of the
     first, unless ``missing`` is a number that stands for them.
     """
-    fingerprints, without = _simshard.fingerprint(to_texts(texts), recipe)
+    fingerprints, without = fingerprints_of(to_texts(texts), recipe)
     if without and missing == "raise":
         more = f", nor have {len(without) - 1} others" if len(without) > 1 else ""
         raise ValueError(f"text {without[0]} has no fingerprint by recipe {recipe}{more}")
     if without:
         fingerprints[without] = to_fingerprint(missing)
     return fingerprints
+
+
+def fingerprints_of(texts: list[str] | Texts, recipe: str) -> tuple[Fingerprints, list[int]]:
+    """Return the fingerprint of each text, and the places of those that have none."""
+    if isinstance(texts, Texts):
+        return _simshard.fingerprint_column(texts, recipe)
+    return _simshard.fingerprint(texts, recipe)
+
+
+def lengths_of(texts: list[str] | Texts) -> npt.NDArray[np.int64]:
+    """Return how many characters each text has."""
+    if isinstance(texts, Texts):
+        return _simshard.lengths_of_column(texts)
+    return np.fromiter(map(len, texts), np.int64, len(texts))
 
 
 def distance(a: Any, b: Any) -> Any:

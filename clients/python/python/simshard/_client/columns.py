@@ -14,7 +14,7 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 
 from simshard._client.settings import Settings
-from simshard._inputs import Fingerprints, to_fingerprints, to_texts
+from simshard._inputs import Fingerprints, to_fingerprints, to_strings
 
 Keys: TypeAlias = "list[str] | Fingerprints"
 """Texts, or fingerprints: the one of the two columns that a request has."""
@@ -219,7 +219,7 @@ def _strings(values: Any, counts_bytes: bool) -> _Column:
         return _Awaited(values, counts_bytes)
     is_known = isinstance(values, str | bytes | list | tuple)
     if is_known or any(hasattr(values, name) for name in ("__arrow_c_stream__", "__arrow_c_array__")):
-        return _Known(to_texts(values))
+        return _Known(to_strings(values))
     return _Iterated(values, counts_bytes)
 
 
