@@ -1,5 +1,6 @@
 //! The programs that measure, and the JSON lines that they print.
 
+use std::cell::OnceCell;
 use std::fs;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -11,6 +12,7 @@ use serde_json::Value;
 use wait4::Wait4;
 
 use crate::process;
+use crate::steps::package;
 use crate::tools::PythonTools;
 use crate::workspace::Workspace;
 
@@ -57,7 +59,7 @@ impl Cost {
     }
 }
 
-/// The release build of `simshard`, and FAISS in a Python environment.
+/// The release build of `simshard`, FAISS in a Python environment, and the Python package in another.
 pub(crate) struct Programs<'a> {
     workspace: &'a Workspace,
     faiss: PythonTools,
@@ -66,6 +68,8 @@ pub(crate) struct Programs<'a> {
     level: Option<String>,
     /// Where made-up input and output lie.
     folder: PathBuf,
+    /// The environment of the Python package and its wheel, built when it is first measured.
+    package: OnceCell<(PythonTools, PathBuf)>,
 }
 
 impl<'a> Programs<'a> {
@@ -87,6 +91,7 @@ impl<'a> Programs<'a> {
             etcd,
             level,
             folder,
+            package: OnceCell::new(),
         })
     }
 
@@ -194,14 +199,58 @@ impl<'a> Programs<'a> {
         }
     }
 
+    /// What a case of `tests/python/package_speed.py` measures.
+    pub(super) fn python(&self, arguments: &[&str], threads: &str) -> anyhow::Result<Figure> {
+        let mut command = self.package()?.0.command("python");
+        self.workspace.at_root(&mut command);
+        if let Some(level) = &self.level {
+            command.env(LEVEL, level);
+        }
+        command.env("RAYON_NUM_THREADS", threads);
+        let command = command.arg("tests/python/package_speed.py").args(arguments);
+        figure_of(command, arguments.first().copied().unwrap_or_default())
+    }
+
+    /// The size of the Python package.
+    pub(super) fn wheel_bytes(&self) -> anyhow::Result<f64> {
+        Ok(fs::metadata(&self.package()?.1)?.len() as f64)
+    }
+
+    fn package(&self) -> anyhow::Result<&(PythonTools, PathBuf)> {
+        if let Some(package) = self.package.get() {
+            return Ok(package);
+        }
+        let built = package::installed(self.workspace, "release")?;
+        Ok(self.package.get_or_init(|| built))
+    }
+
+    /// How many times as many queries a second the Python package has as the engine itself, on the same data.
+    pub(super) fn times_python_finds(&self) -> anyhow::Result<f64> {
+        let (folder, engine) = self.saved_search("python")?;
+        let folder = folder.to_str().context("the folder's name is no text")?;
+        let python = self.python(&["find_all_bulk", "--data", folder], "1")?;
+        ensure!(
+            python.number("matches")? == engine.number("matches")?,
+            "Python found {} matches, simshard {}",
+            python.number("matches")?,
+            engine.number("matches")?
+        );
+        Ok(python.number("per_second")? / engine.number("per_second")?)
+    }
+
+    /// What the engine measures of a search, and the folder to which it saves the data.
+    fn saved_search(&self, name: &str) -> anyhow::Result<(PathBuf, Figure)> {
+        let folder = self.folder.join(name);
+        fs::create_dir_all(&folder)?;
+        let mut command = self.simshard();
+        command.args(["bench", "engine", "--json", "--case", "find_all_bulk"]);
+        let figure = figure_of(command.arg("--save").arg(&folder), "find_all_bulk")?;
+        Ok((folder, figure))
+    }
+
     /// How many times as many queries a second as FAISS, on the same data, one after the other.
     pub(super) fn times_faiss(&self) -> anyhow::Result<f64> {
-        let folder = self.folder.join("faiss");
-        fs::create_dir_all(&folder)?;
-        let mut ours = self.simshard();
-        ours.args(["bench", "engine", "--json", "--case", "find_all_bulk"]);
-        let ours = figure_of(ours.arg("--save").arg(&folder), "find_all_bulk")?;
-
+        let (folder, ours) = self.saved_search("faiss")?;
         let mut theirs = self.faiss.command("python");
         self.workspace.at_root(&mut theirs);
         theirs.args(["tests/python/faiss_search.py", "--data"]);

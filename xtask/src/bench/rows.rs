@@ -6,6 +6,7 @@ mod batch;
 mod cluster;
 mod engine;
 mod failures;
+mod python;
 mod reshaping;
 
 use std::time::Instant;
@@ -149,6 +150,7 @@ pub(crate) fn cases() -> Vec<Case> {
     cases.extend(cluster::cases());
     cases.extend(failures::cases());
     cases.extend(reshaping::cases());
+    cases.extend(python::cases());
     cases
 }
 

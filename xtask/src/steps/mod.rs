@@ -16,7 +16,7 @@ mod buf;
 mod demo;
 pub(crate) mod files;
 mod js;
-mod package;
+pub(crate) mod package;
 mod rust_tests;
 mod scripts;
 

@@ -15,9 +15,12 @@ use crate::workspace::{LONG, Workspace};
 const ENGINES: [&str; 3] = ["spark", "ray", "datatrove"];
 
 pub(super) fn verify(workspace: &Workspace) -> anyhow::Result<String> {
-    let python = tools::package(workspace)?;
-    let wheel = build(workspace, &python)?;
-    install(&python, &wheel)?;
+    let profile = if workspace.is_long() {
+        "release"
+    } else {
+        "dev"
+    };
+    let (python, wheel) = installed(workspace, profile)?;
     let program = scripts::program(workspace)?;
     let mut tests = python.command("pytest");
     let tests = tests.args(["-q", "tests", "--program"]).arg(program);
@@ -33,6 +36,17 @@ pub(super) fn verify(workspace: &Workspace) -> anyhow::Result<String> {
     }
     let bytes = fs::metadata(&wheel)?.len();
     Ok(format!("the wheel has {} KiB", bytes / 1024))
+}
+
+/// The environment with the package as a profile builds it, and the wheel.
+pub(crate) fn installed(
+    workspace: &Workspace,
+    profile: &str,
+) -> anyhow::Result<(PythonTools, PathBuf)> {
+    let python = tools::package(workspace)?;
+    let wheel = build(workspace, &python, profile)?;
+    install(&python, &wheel)?;
+    Ok((python, wheel))
 }
 
 fn install(python: &PythonTools, wheel: &Path) -> anyhow::Result<()> {
@@ -55,17 +69,12 @@ fn folder(workspace: &Workspace) -> PathBuf {
 }
 
 /// Builds the wheel; returns where it is.
-fn build(workspace: &Workspace, python: &PythonTools) -> anyhow::Result<PathBuf> {
+fn build(workspace: &Workspace, python: &PythonTools, profile: &str) -> anyhow::Result<PathBuf> {
     let wheels = workspace.tools().join("wheels");
     if wheels.exists() {
         fs::remove_dir_all(&wheels)
             .with_context(|| format!("cannot clear {}", wheels.display()))?;
     }
-    let profile = if workspace.is_long() {
-        "release"
-    } else {
-        "dev"
-    };
     let build = ["build", "--locked", "--profile", profile, "--out"];
     let mut command = python.command("maturin");
     let command = command
