@@ -4,6 +4,8 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod level;
+
 use md5::{Digest, Md5};
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -104,6 +106,7 @@ fn cases() -> ProptestConfig {
 }
 
 fn for_each_text(recipe: TextRecipe, test: impl Fn(&str)) {
+    level::take();
     assert!(Recipe::LISTED.contains(&recipe.into()), "{recipe}");
     proptest!(cases(), |(text in texts())| test(&text));
 }
@@ -254,4 +257,9 @@ fn every_listed_text_recipe_has_a_target() {
         .into_iter()
         .filter(|recipe| recipe.for_texts().is_ok());
     assert_eq!(texts.count(), 9);
+}
+
+#[test]
+fn lower_levels_pass_these_tests() {
+    level::run_lower("lower_levels_pass_these_tests");
 }

@@ -4,6 +4,8 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod level;
+
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
@@ -81,6 +83,7 @@ fn check(corpus: &Corpus, set: &BTreeSet<Fingerprint>, queries: &[Fingerprint], 
 
 #[test]
 fn every_layout_and_kind_of_set_equals_a_linear_scan() {
+    level::take();
     for (blocks, distance) in layouts() {
         for data in Data::ALL {
             let seed = u64::from(blocks * 100 + distance);
@@ -98,6 +101,7 @@ fn every_layout_and_kind_of_set_equals_a_linear_scan() {
 
 #[test]
 fn large_sets_equal_a_linear_scan() {
+    level::take();
     for data in Data::ALL {
         let fingerprints = with_extremes(data.fingerprints(60_000, 5));
         let set: BTreeSet<Fingerprint> = fingerprints.iter().copied().collect();
@@ -113,6 +117,7 @@ fn large_sets_equal_a_linear_scan() {
 /// T5 through the engine, for the layouts of the promise with up to 8 blocks.
 #[test]
 fn any_lead_groups_find_every_match_below_their_number() {
+    level::take();
     for (blocks, distance) in layouts() {
         if blocks > 8 {
             continue;
@@ -155,6 +160,7 @@ fn any_lead_groups_find_every_match_below_their_number() {
 /// X5 and X6: the shards of a corpus together report each match once.
 #[test]
 fn shards_together_report_each_match_once() {
+    level::take();
     for (blocks, distance) in [
         (5, 3),
         (6, 3),
@@ -204,6 +210,7 @@ fn shards_together_report_each_match_once() {
 
 #[test]
 fn bounds_hold_over_all_searches_together() {
+    level::take();
     let tables = std::sync::Arc::new(Tables::new(Layout::new(5, 3).unwrap()));
     let mut index = Index::new(tables);
     // One bucket of the table that leads with the first blocks.
@@ -268,6 +275,7 @@ proptest! {
         ops in prop::collection::vec(op(), 1..30),
         (blocks, distance) in (1..=10_u32).prop_flat_map(|m| (Just(m), 0..m.min(8))),
     ) {
+        level::take();
         let mut corpus = Corpus::new(blocks, distance).unwrap();
         let mut set: BTreeSet<Fingerprint> = BTreeSet::new();
         for op in ops {
@@ -297,6 +305,7 @@ proptest! {
 
 #[test]
 fn single_forms_agree_with_bulk_forms() {
+    level::take();
     let mut corpus = Corpus::new(5, 3).unwrap();
     assert!(corpus.insert(Fingerprint(0)));
     assert!(!corpus.insert(Fingerprint(0)));
@@ -317,6 +326,7 @@ fn single_forms_agree_with_bulk_forms() {
 /// and the small mutable one alike, and what comes back is found again.
 #[test]
 fn removed_fingerprints_leave_every_run() {
+    level::take();
     let fingerprints = Data::Clustered.fingerprints(20_000, 31);
     let (large, small) = fingerprints.split_at(19_500);
     let mut corpus = Corpus::new(5, 3).unwrap();
@@ -342,6 +352,7 @@ fn removed_fingerprints_leave_every_run() {
 /// A run of one value, at either end, and queries for the other end.
 #[test]
 fn the_last_fingerprint_left_is_found_and_no_other() {
+    level::take();
     for last in [0, 1, u64::MAX - 1, u64::MAX] {
         let last = Fingerprint(last);
         let others = Data::Random.fingerprints(3_000, 51);
@@ -354,4 +365,9 @@ fn the_last_fingerprint_left_is_found_and_no_other() {
         assert!(corpus.contains(last));
         assert!(!corpus.contains(Fingerprint(!last.0)));
     }
+}
+
+#[test]
+fn lower_levels_pass_these_tests() {
+    level::run_lower("lower_levels_pass_these_tests");
 }

@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod level;
+
 use md5::{Digest, Md5};
 use serde_json::Value;
 use simshard_simhash::{
@@ -57,6 +59,7 @@ fn meets_its_vectors(recipe: TextRecipe) {
 
 #[test]
 fn every_listed_recipe_meets_its_vectors() {
+    level::take();
     let listed = Recipe::LISTED.into_iter();
     let texts = listed.filter_map(|recipe| recipe.for_texts().ok());
     texts.for_each(meets_its_vectors);
@@ -64,6 +67,7 @@ fn every_listed_recipe_meets_its_vectors() {
 
 #[test]
 fn other_windows_meet_their_vectors() {
+    level::take();
     for name in [
         "words-v2-1",
         "words-v2-3",
@@ -82,6 +86,7 @@ fn other_windows_meet_their_vectors() {
 
 #[test]
 fn features_meet_their_vectors() {
+    level::take();
     for case in cases("features") {
         let pairs = case["features"].as_array().unwrap().iter();
         let features: Vec<(u64, u64)> = pairs
@@ -99,6 +104,7 @@ fn features_meet_their_vectors() {
 /// One feature has its own hash for a fingerprint.
 #[test]
 fn moz_shingle_hashes_like_unsigned_hash() {
+    level::take();
     for case in cases("moz unsigned_hash") {
         let made = recipe("moz-shingle-1").fingerprint(text(&case, "text"));
         assert_eq!(made, Some(fingerprint(&case)), "{case}");
@@ -107,6 +113,7 @@ fn moz_shingle_hashes_like_unsigned_hash() {
 
 #[test]
 fn jenkins_window_hashes_like_lookup3() {
+    level::take();
     for case in cases("lookup3") {
         let of_seed_zero = case["pc"] == "00000000" && case["pb"] == "00000000";
         let text = text(&case, "text");
@@ -126,6 +133,7 @@ fn jenkins_window_hashes_like_lookup3() {
 
 #[test]
 fn the_worked_example_meets_in_its_tables_and_leads_with_its_bytes() {
+    level::take();
     for case in cases("worked example") {
         let number = |key: &str| u32::try_from(case[key].as_u64().unwrap()).unwrap();
         let tables = Tables::new(Layout::new(number("blocks"), number("distance")).unwrap());
@@ -160,6 +168,7 @@ fn the_worked_example_meets_in_its_tables_and_leads_with_its_bytes() {
 
 #[test]
 fn tables_permute_as_defined() {
+    level::take();
     for case in cases("permutations") {
         let number = |key: &str| u32::try_from(case[key].as_u64().unwrap()).unwrap();
         let tables = Tables::new(Layout::new(number("blocks"), number("distance")).unwrap());
@@ -178,6 +187,7 @@ fn tables_permute_as_defined() {
 
 #[test]
 fn leonsim_distances_are_those_of_the_python_package() {
+    level::take();
     for case in cases("leonsim-4 distances") {
         let a = TextRecipe::Leonsim4.fingerprint(text(&case, "a")).unwrap();
         let b = TextRecipe::Leonsim4.fingerprint(text(&case, "b")).unwrap();
@@ -191,6 +201,7 @@ fn leonsim_distances_are_those_of_the_python_package() {
 
 #[test]
 fn a_counter_reproduces_the_token_lists_of_the_python_package() {
+    level::take();
     for case in cases("leonsim tokens") {
         let mut counter = BitCounter::new();
         for token in case["tokens"].as_array().unwrap() {
@@ -203,6 +214,7 @@ fn a_counter_reproduces_the_token_lists_of_the_python_package() {
 
 #[test]
 fn compute_meets_the_vectors_of_simhash_cpp() {
+    level::take();
     for case in cases("compute") {
         let hashes = numbers(&case["hashes"]);
         let times = usize::try_from(case["times"].as_u64().unwrap()).unwrap();
@@ -214,8 +226,14 @@ fn compute_meets_the_vectors_of_simhash_cpp() {
 /// them fingerprints that are frozen: so the libraries are pinned, and the compiler is watched.
 #[test]
 fn recipes_follow_unicode_17() {
+    level::take();
     assert_eq!(unicode_segmentation::UNICODE_VERSION, (17, 0, 0));
     assert_eq!(unicode_properties::UNICODE_VERSION, (17, 0, 0));
     assert_eq!(unicode_normalization::UNICODE_VERSION, (17, 0, 0));
     assert_eq!(char::UNICODE_VERSION, (17, 0, 0));
+}
+
+#[test]
+fn lower_levels_pass_these_tests() {
+    level::run_lower("lower_levels_pass_these_tests");
 }

@@ -8,7 +8,8 @@ const HEAD: &str = "\
 # Benchmarks
 
 Written by `cargo xtask bench`, which builds the release binary, measures every row and puts the
-medians here. Each machine has a section for each level of its instructions, the newest first. *Target* is what the
+medians here. Each machine has a section for each level of its instructions, the newest first; `--level avx2` measures
+a level below the machine's best one. *Target* is what the
 project asks of itself on a machine with two cores of 2024 or later; where a row misses it, the notes say why, by the
 row's name. *Took* is the time of one run, which rows that are measured together share. Of `bench engine`,
 `bench batch` and `bench cluster` the answers behind every figure are checked: all of them at n = 100,000, before

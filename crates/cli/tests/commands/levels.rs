@@ -1,5 +1,7 @@
 //! `--cpu`: every level of the processor gives the same answers.
 
+use std::process::Command;
+
 use simshard_simhash::levels;
 use simshard_testkit::run;
 
@@ -50,5 +52,39 @@ fn an_unknown_level_is_refused_with_those_that_there_are() {
     assert_eq!(output.status.code(), Some(2), "{said}");
     for level in levels() {
         assert!(said.contains(level), "{said}");
+    }
+}
+
+/// What the environment asks for is taken, and what it asks for in vain is refused where the program starts.
+#[test]
+fn the_environment_names_a_level_too() {
+    let run = |level: &str, args: &[&str]| {
+        let output = Command::new(BINARY)
+            .args(args)
+            .env("SIMSHARD_CPU", level)
+            .output();
+        output.unwrap()
+    };
+    for level in levels() {
+        let size = ["--n", "100", "--queries", "100", "--case", "insert_bulk"];
+        let output = run(level, &[&["bench", "engine", "--json"], &size[..]].concat());
+        let printed = String::from_utf8_lossy(&output.stdout);
+        assert!(
+            printed.contains(&format!("\"level\":\"{level}\"")),
+            "{level}: {printed}"
+        );
+    }
+    for (level, args) in [
+        ("avx1024", &["recipes"][..]),
+        ("", &["serve"]),
+        ("AVX2", &["demo"]),
+    ] {
+        let output = run(level, args);
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{level:?}: {said}");
+        assert!(
+            said.contains("SIMSHARD_CPU") && said.contains("scalar"),
+            "{level:?}: {said}"
+        );
     }
 }
