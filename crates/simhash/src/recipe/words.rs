@@ -1,7 +1,9 @@
 //! The words of a text as hashes, and the hashes of their runs: what the recipes of words share.
 
 mod ascii;
+mod classes;
 mod runs;
+mod wide;
 
 use unicode_segmentation::UnicodeSegmentation;
 use xxhash_rust::xxh3::xxh3_64;
@@ -11,6 +13,10 @@ use crate::scan::Level;
 use ascii::AsciiWords;
 pub(super) use ascii::ascii_length;
 use runs::Runs;
+use wide::WideWords;
+
+/// A shorter piece of ASCII is no reason to leave the text around it, which has other characters.
+const LONG_ASCII: usize = 12;
 
 /// Hands the hashes of all runs of as many words as each of `windows` says to `take`, with the place of their window.
 /// It hands over many at once, and those of a window in their order. A text with fewer words has one run; a text
@@ -35,16 +41,23 @@ pub(super) fn for_each_run<const N: usize>(
 /// Hands the hashes of all words to `take`, many at once, in their order.
 fn for_each_word(level: Level, text: &str, mut take: impl FnMut(&[u64])) {
     let mut ascii = AsciiWords::new(level);
+    let mut wide = None;
     let mut lowered = String::new();
     let mut rest = text;
     while !rest.is_empty() {
-        let (piece, after) = rest.split_at(ascii::prefix(rest));
-        rest = after;
-        if !piece.is_empty() {
-            take(ascii.hashes(piece));
+        let piece = ascii::prefix(rest);
+        if piece == rest.len() || piece >= LONG_ASCII {
+            take(ascii.hashes(&rest[..piece]));
+            rest = &rest[piece..];
             continue;
         }
-        let (gap, after) = rest.split_at(ascii::gap(rest));
+        let (piece, words) = wide.get_or_insert_with(WideWords::new).hashes(rest);
+        if piece > 0 {
+            take(words);
+            rest = &rest[piece..];
+            continue;
+        }
+        let (gap, after) = rest.split_at(wide::gap(rest));
         rest = after;
         for word in gap.unicode_words() {
             take(&[hash_word(word, &mut lowered)]);

@@ -46,14 +46,6 @@ pub(super) fn prefix(text: &str) -> usize {
     (1..ascii).rev().find(|&at| is_cut(text, at)).unwrap_or(0)
 }
 
-/// The length of what must be left to the library where no piece of ASCII begins.
-pub(super) fn gap(text: &str) -> usize {
-    let window = &text.as_bytes()[..text.len().min(PIECE)];
-    let ascii = ascii_length(window);
-    let mut places = ascii + 1..text.len();
-    places.find(|&at| is_cut(text, at)).unwrap_or(text.len())
-}
-
 /// How many bytes of ASCII there are before anything else.
 pub(crate) fn ascii_length(bytes: &[u8]) -> usize {
     let (blocks, _) = bytes.as_chunks::<16>();

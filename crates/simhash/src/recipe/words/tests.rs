@@ -5,11 +5,40 @@ use proptest::test_runner::TestCaseError;
 
 use super::super::words_v1::{self, fingerprint};
 use super::super::{words_v2, words_v3};
+use super::classes::Classes;
 use super::*;
 use crate::{Fingerprint, TextRecipe};
 
 /// Pieces that meet each other at every kind of word boundary.
-const PIECES: [&str; 64] = [
+const PIECES: [&str; 92] = [
+    "、",
+    "。",
+    "“",
+    "’",
+    "‘",
+    "№",
+    "…",
+    "—",
+    "ﾊ",
+    "Ｗｉ",
+    "，",
+    "．",
+    "：９",
+    "Ⱥ",
+    "K",
+    "Жук",
+    "ＷＯ",
+    "²",
+    "Ⓜ",
+    "©",
+    "が",
+    "ー",
+    "ﾞ",
+    "·",
+    "‿",
+    "\u{202f}",
+    "𠀀",
+    "٬",
     "a",
     "B",
     "word",
@@ -140,6 +169,94 @@ proptest! {
             let parts = [words(before), words(after)].concat();
             prop_assert_eq!(parts, words(&text), "{:?} {:?}", before, after);
         }
+        let classes = Classes::get();
+        for (at, character) in text.char_indices().skip(1) {
+            let (before, after) = text.split_at(at);
+            let is_blank = before.ends_with(char::is_whitespace);
+            if wide::is_cut(classes.of(character), is_blank) {
+                let parts = [words(before), words(after)].concat();
+                prop_assert_eq!(parts, words(&text), "{:?} {:?}", before, after);
+            }
+        }
+    }
+
+    #[test]
+    fn common_scripts_hash_as_the_recipe_reads(text in any_common(120)) {
+        check(&text)?;
+    }
+}
+
+/// Characters of scripts that the table knows, and now and then another.
+fn any_common(most: usize) -> impl Strategy<Value = String> {
+    let character = prop_oneof![
+        4 => prop::sample::select("абвЖЁӃñÀΣω .,:;'_7»—\"".chars().collect::<Vec<_>>()),
+        4 => prop::sample::select("漢字ひらカター。、，．９Ａｂ 한글…\u{3000}".chars().collect::<Vec<_>>()),
+        2 => (0..0x3100_u32).prop_filter_map("a character", char::from_u32),
+        1 => (0xac00..0x11_0000_u32).prop_filter_map("a character", char::from_u32),
+    ];
+    prop::collection::vec(character, 0..most).prop_map(|text| text.into_iter().collect())
+}
+
+/// The hashes of all words, as the library and the standard library say.
+fn hashes_slowly(text: &str) -> Vec<u64> {
+    let mut lowered = String::new();
+    words(text)
+        .into_iter()
+        .map(|word| hash_word(word, &mut lowered))
+        .collect()
+}
+
+fn hashes(text: &str) -> Vec<u64> {
+    let mut all = Vec::new();
+    for_each_word(Level::best(), text, |words| all.extend_from_slice(words));
+    all
+}
+
+/// Every character in every place that a rule looks at: alone, twice, and between characters of each class.
+#[test]
+fn every_character_is_of_its_class() {
+    let many = [
+        "a", "1", "ア", "_", "漢", "é", " ", "\n", "a.", "1,", "a:", "-", "\"", "\u{301}", "ж’",
+    ];
+    for character in '\0'..=char::MAX {
+        // The table ends with the Basic Multilingual Plane.
+        let around = if character > '\u{ffff}' {
+            &many[..1]
+        } else {
+            &many[..]
+        };
+        let mut text = String::new();
+        for around in around {
+            let end: String = around.chars().rev().collect();
+            text.extend([*around, &character.to_string()[..], &end]);
+            text.extend([
+                character, character, '.', character, ',', character, '\'', character,
+            ]);
+        }
+        assert_eq!(hashes(&text), hashes_slowly(&text), "{character:?}");
+    }
+}
+
+/// Which characters the table knows must not shrink unseen: these texts leave the library nothing to do.
+#[test]
+fn the_table_has_what_common_scripts_need() {
+    let texts = [
+        "Съешь же ещё этих мягких французских булок, да выпей чаю — № 7 «ЁЛКА» …",
+        "快速的棕色狐狸跳过了懒狗。他说：“你好，世界！”（１２３）",
+        "いろはにほへと　ちりぬるを、カタカナー・ﾊﾝｶｸ",
+        "다람쥐 헌 쳇바퀴에 타고파.",
+        "Ξεσκεπάζω την ψυχοφθόρα βδελυγμία",
+        "Zażółć gęślą jaźń; l’été, straße, đường phố",
+        "نص حكيم له سر قاطع، ٣",
+    ];
+    for text in texts {
+        let mut wide = WideWords::new();
+        let (length, words) = wide.hashes(text);
+        assert_eq!(
+            (length, words),
+            (text.len(), &hashes_slowly(text)[..]),
+            "{text}"
+        );
     }
 }
 
