@@ -11,7 +11,7 @@ use std::ops::Range;
 
 use super::Level;
 #[cfg(target_arch = "x86_64")]
-use super::join_avx512;
+use super::{join_avx2, join_avx512};
 use crate::Fingerprint;
 use crate::pairs::Pair;
 
@@ -71,7 +71,7 @@ pub(crate) fn close_buckets(
         },
         // SAFETY: the level proves that the processor has these instructions.
         #[cfg(target_arch = "x86_64")]
-        Level::Avx2(_) => unsafe { close_buckets_avx2(values, start, ends, distance, close) },
+        Level::Avx2(_) => unsafe { join_avx2::close_buckets(values, start, ends, distance, close) },
         Level::Scalar => close_buckets_scalar(values, start, ends, distance, close),
     }
 }
@@ -100,7 +100,7 @@ pub(crate) fn join_rows(
         },
         // SAFETY: the level proves that the processor has these instructions.
         #[cfg(target_arch = "x86_64")]
-        Level::Avx2(_) => unsafe { join_rows_avx2(bucket, rows, rule, limit, pairs) },
+        Level::Avx2(_) => unsafe { join_avx2::join_rows(bucket, rows, rule, limit, pairs) },
         Level::Scalar => join_rows_scalar(bucket, rows, rule, limit, pairs),
     }
 }
@@ -125,13 +125,13 @@ pub(crate) fn take_near(
         Level::Avx512(_) => unsafe { join_avx512::avx512::take_near(value, distance, rest, near) },
         // SAFETY: the level proves that the processor has these instructions.
         #[cfg(target_arch = "x86_64")]
-        Level::Avx2(_) => unsafe { take_near_avx2(value, distance, rest, near) },
+        Level::Avx2(_) => unsafe { join_avx2::take_near(value, distance, rest, near) },
         Level::Scalar => take_near_scalar(value, distance, rest, near),
     }
 }
 
 #[inline(always)]
-fn close_buckets_scalar(
+pub(super) fn close_buckets_scalar(
     values: &[u64],
     mut start: usize,
     ends: &[usize],
@@ -147,7 +147,7 @@ fn close_buckets_scalar(
 }
 
 #[inline(always)]
-fn is_close(bucket: &[u64], distance: u32) -> bool {
+pub(super) fn is_close(bucket: &[u64], distance: u32) -> bool {
     let mut close = false;
     for (row, &value) in bucket.iter().enumerate() {
         for &other in &bucket[row + 1..] {
@@ -158,7 +158,7 @@ fn is_close(bucket: &[u64], distance: u32) -> bool {
 }
 
 #[inline(always)]
-fn join_rows_scalar(
+pub(super) fn join_rows_scalar(
     bucket: &[u64],
     rows: Range<usize>,
     rule: &Rule,
@@ -181,7 +181,12 @@ fn join_rows_scalar(
 }
 
 #[inline(always)]
-fn take_near_scalar(value: u64, distance: u32, rest: &mut Vec<u64>, near: &mut Vec<u64>) {
+pub(super) fn take_near_scalar(
+    value: u64,
+    distance: u32,
+    rest: &mut Vec<u64>,
+    near: &mut Vec<u64>,
+) {
     rest.retain(|&other| {
         let is_near = (value ^ other).count_ones() <= distance;
         if is_near {
@@ -189,39 +194,6 @@ fn take_near_scalar(value: u64, distance: u32, rest: &mut Vec<u64>, near: &mut V
         }
         !is_near
     });
-}
-
-// Counting the bits of four lanes by table look-ups is no faster than counting them one by one, so
-// AVX2 is the scalar code, compiled for it.
-
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
-fn close_buckets_avx2(
-    values: &[u64],
-    start: usize,
-    ends: &[usize],
-    distance: u32,
-    close: &mut Vec<usize>,
-) {
-    close_buckets_scalar(values, start, ends, distance, close);
-}
-
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
-fn join_rows_avx2(
-    bucket: &[u64],
-    rows: Range<usize>,
-    rule: &Rule,
-    limit: usize,
-    pairs: &mut Vec<Pair>,
-) -> usize {
-    join_rows_scalar(bucket, rows, rule, limit, pairs)
-}
-
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
-fn take_near_avx2(value: u64, distance: u32, rest: &mut Vec<u64>, near: &mut Vec<u64>) {
-    take_near_scalar(value, distance, rest, near);
 }
 
 #[cfg(test)]

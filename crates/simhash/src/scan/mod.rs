@@ -26,6 +26,8 @@ mod bits;
 mod huge_pages;
 mod join;
 #[cfg(target_arch = "x86_64")]
+mod join_avx2;
+#[cfg(target_arch = "x86_64")]
 mod join_avx512;
 mod level;
 pub(crate) mod md5;
