@@ -22,6 +22,7 @@
 //! | `force` | what an operator alone may decide |
 //! | `replica` | what a store holds of a shard, by the records of its log |
 //! | `copy` | what a copy sends, and what may stay |
+//! | `scrub` | which states differ, and which one all replicas are to have |
 //! | `write` | which of two states stays, and when a change may be acknowledged |
 //! | `read` | when an answer is proven |
 //! | `incarnation` | whether a directory is the one that ran last |
@@ -50,6 +51,7 @@ mod next_step;
 mod read;
 mod record;
 mod replica;
+mod scrub;
 mod step;
 #[cfg(test)]
 mod tests;
@@ -68,5 +70,6 @@ pub use record::{
     seal_quorum,
 };
 pub use replica::{Entry, InstallError, Pin, Replica, Role};
+pub use scrub::repaired;
 pub use step::{Step, StepError};
 pub use write::{Outcome, State, Write, decide};

@@ -54,6 +54,18 @@ const GIVEN_UP: &[Action] = &[
     Action::GiveUp(0),
 ];
 
+/// A remove was given up, and a scrub carries it on.
+const SCRUBBED: Config = Config {
+    stores: 3,
+    in_sync: 3,
+    changes: 1,
+    scrubs: 1,
+    reads: false,
+    operations: SKEWED,
+    before: GIVEN_UP,
+    ..QUIET
+};
+
 /// A write begins, and the first store is evicted.
 const ONE_LEAVES: &[Action] = &[Action::BeginWrite(0), Action::Change(Change::Evict(0))];
 
@@ -144,7 +156,7 @@ const THREE_LEARNERS: &[Action] = &[
 ];
 
 /// The smallest scene that needs each rule.
-const SCENES: [(Rule, Config); 33] = [
+const SCENES: [(Rule, Config); 34] = [
     (
         Rule::OneEvictionAtOnce,
         Config {
@@ -304,6 +316,7 @@ const SCENES: [(Rule, Config); 33] = [
             ..GROWS
         },
     ),
+    (Rule::RepairsOfTheirEpoch, SCRUBBED),
     (Rule::TablesFollow, Config { hot: 1, ..QUIET }),
 ];
 

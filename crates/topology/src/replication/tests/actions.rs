@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::checks::{Promise, ended, on_acknowledgement, on_answer};
 use super::metadata::{self, Change};
 use super::rules::Rule;
-use super::world::{Config, Logged, OPERATIONS, Phase, Reader, Store, World, id};
+use super::world::{Config, Logged, OPERATIONS, Phase, Reader, Store, World, id, number};
 use crate::replication::record::Epoch;
 use crate::replication::{
     Entry, Outcome, Pin, Read, Replica, State, decide, is_later, may_stay, read_quorum,
@@ -55,6 +55,10 @@ pub(super) enum Action {
         learner: u8,
         comparison: Comparison,
     },
+    /// A scrub reads what a store has.
+    Scrub(u8),
+    /// A store takes what a scrub read.
+    Repair(u8),
     /// Tables are made.
     Warm(u8),
     BeginRead(u8),
@@ -120,6 +124,8 @@ pub(super) fn actions(config: &Config, world: &World, into: &mut Vec<Action>) {
             Action::Withdraw(store),
             Action::Apply(store),
             Action::LoseDisk(store),
+            Action::Scrub(store),
+            Action::Repair(store),
             Action::Warm(store),
             Action::Answer(store),
             Action::Confirm(store),
@@ -181,6 +187,8 @@ pub(super) fn act(
             learner,
             comparison,
         } => end_copy(config, world, learner, comparison),
+        Action::Scrub(store) => scrub(world, store),
+        Action::Repair(store) => repair(config, world, store),
         Action::Warm(store) => warm(config, world, store),
         Action::BeginRead(epoch) => begin_read(config, world, epoch),
         Action::Answer(store) => return answer(config, world, store),
@@ -257,7 +265,7 @@ fn is_repeated(world: &World, writer: u8, store: u8, epoch: Epoch) -> bool {
                 epoch: at,
                 state,
             } if (*by, *at, *state) == (writer, epoch, write.state()) => return true,
-            Logged::Write { .. } => {}
+            Logged::Write { .. } | Logged::Repair { .. } => {}
             Logged::Install(_) | Logged::Copied(..) => changes_role = true,
         }
     }
@@ -272,7 +280,7 @@ fn append(config: &Config, mut next: World, store: u8, logged: Logged) -> World 
     let held = &mut next.stores[usize::from(store)];
     match &logged {
         Logged::Install(entry) | Logged::Copied(entry, _) => held.replica.append(entry),
-        Logged::Write { .. } => {}
+        Logged::Write { .. } | Logged::Repair { .. } => {}
     }
     held.log.push(logged);
     if config.at_once {
@@ -295,7 +303,7 @@ fn sync(world: &World, store: u8) -> Option<World> {
 fn withdraw(world: &World, store: u8) -> Option<World> {
     let held = &world.stores[usize::from(store)];
     let unsynced = held.log[held.synced..].iter().rev();
-    let is_entry = |logged: &&Logged| !matches!(logged, Logged::Write { .. });
+    let is_entry = |logged: &&Logged| matches!(logged, Logged::Install(_) | Logged::Copied(..));
     let refused = unsynced.take_while(is_entry).count();
     (refused > 0).then(|| {
         let mut next = world.clone();
@@ -538,6 +546,37 @@ fn copied(config: &Config, source: State, aside: State, comparison: Comparison) 
         State::NEVER
     };
     rest.max(received.unwrap_or(State::NEVER))
+}
+
+/// Takes note of what a store in sync has applied, at the epoch that it has applied.
+fn scrub(world: &World, store: u8) -> Option<World> {
+    let held = &world.stores[usize::from(store)];
+    let (record, _) = held.replica.standing()?;
+    let epoch = record.epoch;
+    let is_read = held.runs() && held.replica.answers(epoch) && held.data != State::NEVER;
+    if world.scrubs == 0 || !is_read {
+        return None;
+    }
+    let mut next = world.clone();
+    next.scrubs -= 1;
+    next.repair = Some((number(epoch), held.data));
+    Some(next)
+}
+
+/// A repair that is late changes nothing where it was taken before.
+fn repair(config: &Config, world: &World, store: u8) -> Option<World> {
+    let (number, state) = world.repair?;
+    let held = &world.stores[usize::from(store)];
+    let epoch = match config.without {
+        Some(Rule::RepairsOfTheirEpoch) => held.replica.confirms(),
+        _ => world.record(number).epoch,
+    };
+    let is_there = held.log.is_empty() && held.data >= state;
+    if !held.runs() || is_there || !held.replica.takes(epoch) {
+        return None;
+    }
+    let logged = Logged::Repair { epoch, state };
+    Some(append(config, world.clone(), store, logged))
 }
 
 /// Makes the tables of a store that is to have some.

@@ -164,7 +164,7 @@ fn is_in_order(store: &Store) -> bool {
             true
         }
         Logged::Install(_) | Logged::Copied(..) => true,
-        Logged::Write { epoch, .. } => *epoch == installed,
+        Logged::Write { epoch, .. } | Logged::Repair { epoch, .. } => *epoch == installed,
     })
 }
 

@@ -42,7 +42,12 @@ fn of_all(bytes: &mut Vec<u8>, world: &World) {
         world.crashes,
         world.wipes,
         world.forces,
+        world.scrubs,
     ]);
+    if let Some((epoch, state)) = world.repair {
+        bytes.push(epoch);
+        bytes.extend(of_state(state));
+    }
     for writer in &world.writers {
         let write = &writer.write;
         bytes.extend([writer.phase as u8, writer.restamps, u8::from(write.told)]);
@@ -112,6 +117,10 @@ fn of_store_itself(bytes: &mut Vec<u8>, store: &Store) {
                 state,
             } => {
                 bytes.extend([*writer, number(*epoch)]);
+                bytes.extend(of_state(*state));
+            }
+            Logged::Repair { epoch, state } => {
+                bytes.extend([0xfb, number(*epoch)]);
                 bytes.extend(of_state(*state));
             }
         }

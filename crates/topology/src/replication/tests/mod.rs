@@ -51,6 +51,7 @@ const QUIET: Config = Config {
     crashes: 0,
     wipes: 0,
     forces: 0,
+    scrubs: 0,
     keeps: false,
     in_parts: false,
     hot: 0,
@@ -142,6 +143,17 @@ const IN_PARTS: Config = Config {
     ..VERSIONS
 };
 
+/// A scrub carries what a store has to others, which may be late.
+const SCRUBBED: Config = Config {
+    name: "scrubbed",
+    stores: 3,
+    in_sync: 3,
+    changes: 2,
+    scrubs: 1,
+    operations: SKEWED,
+    ..QUIET
+};
+
 /// Some stores hold tables and answer, others do not.
 const HOT_AND_COLD: Config = Config {
     name: "hot and cold",
@@ -187,6 +199,11 @@ const SHORT: &[Config] = &[
         in_sync: 2,
         ..FORCED
     },
+    Config {
+        stores: 2,
+        in_sync: 2,
+        ..SCRUBBED
+    },
     HOT_AND_COLD,
     Config {
         stores: 2,
@@ -220,6 +237,16 @@ const LONG: &[Config] = &[
         ..IN_PARTS
     },
     VERSIONS,
+    SCRUBBED,
+    Config {
+        scrubs: 2,
+        ..SCRUBBED
+    },
+    Config {
+        in_sync: 2,
+        changes: 3,
+        ..SCRUBBED
+    },
     Config {
         changes: 3,
         hot: 2,

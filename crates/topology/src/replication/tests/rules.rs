@@ -59,6 +59,8 @@ pub(super) enum Rule {
     PinOfThisAddition,
     /// So does a learner's word: EP4.
     WordOfThisAddition,
+    /// A repair passes the gate at the epoch of its source only: SB2.
+    RepairsOfTheirEpoch,
     /// A learner takes writes once a store in sync has its addition: RI12.
     AdditionIsReported,
     /// A forced record waits until all that answered have it: FO2.

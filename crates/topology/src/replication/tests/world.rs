@@ -27,6 +27,8 @@ pub(super) struct Config {
     pub(super) wipes: u8,
     /// How often an operator forces a record, at most.
     pub(super) forces: u8,
+    /// How often a scrub reads what a store has, to carry it to others, at most.
+    pub(super) scrubs: u8,
     /// Whether a change may concern wishes only.
     pub(super) keeps: bool,
     /// Whether copies take only what differs from what a learner had.
@@ -60,6 +62,9 @@ pub(super) struct World {
     pub(super) crashes: u8,
     pub(super) wipes: u8,
     pub(super) forces: u8,
+    pub(super) scrubs: u8,
+    /// What a scrub read last, and the number of the epoch. It may arrive at any store, at any time.
+    pub(super) repair: Option<(u8, State)>,
 }
 
 #[derive(Clone)]
@@ -87,6 +92,10 @@ pub(super) enum Logged {
     Copied(Entry, State),
     Write {
         writer: u8,
+        epoch: Epoch,
+        state: State,
+    },
+    Repair {
         epoch: Epoch,
         state: State,
     },
@@ -156,6 +165,8 @@ impl World {
             crashes: config.crashes,
             wipes: config.wipes,
             forces: config.forces,
+            scrubs: config.scrubs,
+            repair: None,
         }
     }
 
@@ -241,7 +252,7 @@ impl Store {
                 }
                 None
             }
-            Logged::Write { state, .. } => {
+            Logged::Write { state, .. } | Logged::Repair { state, .. } => {
                 let outcome = decide(&mut self.data, *state);
                 if self.table.is_some() && without != Some(Rule::TablesFollow) {
                     self.table = Some(self.data);
@@ -314,7 +325,7 @@ impl Store {
 fn sync(replica: &mut Replica, logged: &Logged) {
     match logged {
         Logged::Install(entry) | Logged::Copied(entry, _) => replica.sync(entry),
-        Logged::Write { .. } => {}
+        Logged::Write { .. } | Logged::Repair { .. } => {}
     }
 }
 
