@@ -17,6 +17,8 @@ pub(crate) struct Comparison<C> {
     /// The corpus of the range that is open, and its first fingerprint; none where a corpus must begin.
     open: Option<(CorpusUid, Fingerprint)>,
     ended: Option<CorpusUid>,
+    /// Elements that were compared.
+    compared: u64,
     differing: Differing,
 }
 
@@ -38,6 +40,7 @@ impl<C: Cursor> Comparison<C> {
             digester: Digester::default(),
             open: None,
             ended: None,
+            compared: 0,
             differing: Differing::default(),
         }
     }
@@ -90,6 +93,11 @@ impl<C: Cursor> Comparison<C> {
         Ok(())
     }
 
+    /// Elements that were compared so far.
+    pub(crate) const fn compared(&self) -> u64 {
+        self.compared
+    }
+
     /// Ends where the source does.
     pub(crate) fn finish(self) -> Result<Differing, CompareError> {
         if self.open.is_some() || self.aside.element().is_some() {
@@ -128,6 +136,7 @@ impl<C: Cursor> Comparison<C> {
                 self.differing.has_later = true;
             } else {
                 self.digester.add(element);
+                self.compared += 1;
             }
             self.aside.advance()?;
         }

@@ -11,6 +11,8 @@
 //!
 //! The version decides what is sent, never what the copy is. With version 0 everything is later: a whole copy.
 //!
+//! Two replicas in sync are compared in the same way, without the later elements: see [`ReplicaComparison`].
+//!
 //! # Invariants
 //! - DC1: a copy has the newest state that the source holds of each element, and nothing else, whatever was set aside and
 //!   whatever the version is.
@@ -19,6 +21,7 @@
 //! - DC3: what was set aside is kept as it is only if the copy outdoes each state in it that the source does not hold.
 
 mod learner;
+mod replica;
 mod source;
 #[cfg(test)]
 mod tests;
@@ -33,6 +36,7 @@ use crate::error::ReadError;
 use crate::merge::Cursor;
 
 pub(crate) use learner::{Comparison, Differing, is_outdone};
+pub use replica::ReplicaComparison;
 pub use source::Compared;
 pub(crate) use source::{compare, elements_per_range};
 
@@ -53,7 +57,29 @@ pub struct CopyRange {
     pub last: Fingerprint,
 }
 
-/// Why what was set aside cannot be compared with a source.
+impl CopyRange {
+    /// Ranges that hold what these hold: ascending, and none of them touches another.
+    #[must_use]
+    pub fn union(mut ranges: Vec<Self>) -> Vec<Self> {
+        ranges.sort_unstable_by_key(|range| (range.corpus, range.first));
+        let mut union: Vec<Self> = Vec::with_capacity(ranges.len());
+        for range in ranges {
+            match union.last_mut() {
+                Some(before) if before.reaches(&range) => before.last = before.last.max(range.last),
+                _ => union.push(range),
+            }
+        }
+        union
+    }
+
+    /// Whether a range that begins in this one or later leaves no gap.
+    fn reaches(&self, next: &Self) -> bool {
+        let end = self.last.0.checked_add(1);
+        self.corpus == next.corpus && end.is_none_or(|end| end >= next.first.0)
+    }
+}
+
+/// Why a replica cannot be compared with another one, or what was set aside with a source.
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs, reason = "the messages say what is meant")]
 pub enum CompareError {

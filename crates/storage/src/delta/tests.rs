@@ -272,6 +272,97 @@ fn ranges_follow_each_other_and_part_no_fingerprint() {
     }
 }
 
+/// The states of a replica that a comparison counts.
+fn settled(contents: &Contents, until: Version) -> Contents {
+    let mut settled = contents.clone();
+    settled.retain(|_, state| state.version <= until);
+    settled
+}
+
+/// The ranges that a replica finds to differ from another one.
+fn compared(scene: &Scene) -> Vec<CopyRange> {
+    let (own, other) = (table(&scene.aside), table(&scene.source));
+    let elements: Vec<Box<dyn Cursor>> = vec![Box::new(own.cursor(|_| true))];
+    // The first corpus is one that the own replica lacks.
+    let corpora = [CorpusUid([1; 16]), CORPORA[0], CORPORA[1]];
+    let mut comparison = ReplicaComparison::new(Merge::new(elements), CORPORA.into(), scene.until);
+    let visit = |corpus, compared: Compared<'_>| {
+        if let Compared::RangeEnd(last, digest) = compared {
+            comparison.end_range(corpus, last, digest).unwrap();
+        }
+        true
+    };
+    let mut cursor = other.cursor(|_| true);
+    let corpora = corpora.into_iter();
+    assert!(compare(&mut cursor, corpora, scene.until, scene.per_range, visit).unwrap());
+    let (ranges, elements) = comparison.finish().unwrap();
+    assert_eq!(elements as usize, settled(&scene.aside, scene.until).len());
+    ranges
+}
+
+/// DC2: what two replicas differ in is in the ranges that are found, and each of these holds something that differs.
+#[test]
+fn ranges_that_differ_are_those_that_hold_a_difference() {
+    let first = fastrand::u64(..u64::MAX / 2);
+    println!("seeds from {first}");
+    let (mut equal, mut differing) = (0, 0);
+    for seed in first..first + 4000 {
+        let scene = Scene::random(&mut Rng::with_seed(seed));
+        let ranges = compared(&scene);
+        let own = settled(&scene.aside, scene.until);
+        let other = settled(&scene.source, scene.until);
+        let keys = own.keys().chain(other.keys());
+        let keys: Vec<_> = keys
+            .filter(|key| own.get(*key) != other.get(*key))
+            .collect();
+        let holds = |range: &CopyRange, (corpus, fingerprint, _): &(CorpusUid, Fingerprint, _)| {
+            range.corpus == *corpus && (range.first..=range.last).contains(fingerprint)
+        };
+        let is_found = |key| ranges.iter().any(|range| holds(range, key));
+        assert!(keys.iter().all(|key| is_found(*key)), "seed {seed}");
+        let holds_any = |range| keys.iter().any(|key| holds(range, key));
+        assert!(ranges.iter().all(holds_any), "seed {seed}");
+        equal += u64::from(ranges.is_empty());
+        differing += u64::from(!ranges.is_empty());
+    }
+    assert!(equal.min(differing) > 200, "{equal} {differing}");
+}
+
+#[test]
+fn a_union_of_ranges_holds_what_they_hold_and_has_no_neighbours() {
+    let mut random = Rng::with_seed(3);
+    let fingerprint = |place: u64| Fingerprint(u64::MAX - 9 + place);
+    for _ in 0..2000 {
+        let range = |_| {
+            let (one, other) = (random.u64(..10), random.u64(..10));
+            CopyRange {
+                corpus: CORPORA[random.usize(..2)],
+                first: fingerprint(one.min(other)),
+                last: fingerprint(one.max(other)),
+            }
+        };
+        let ranges: Vec<CopyRange> = (0..4).map(range).collect();
+        let union = CopyRange::union(ranges.clone());
+        for corpus in CORPORA {
+            let held = |ranges: &[CopyRange]| -> Vec<u64> {
+                let holds = |place: &u64| {
+                    let is_in = |range: &CopyRange| {
+                        let within = range.first..=range.last;
+                        range.corpus == corpus && within.contains(&fingerprint(*place))
+                    };
+                    ranges.iter().any(is_in)
+                };
+                (0..10).filter(holds).collect()
+            };
+            assert_eq!(held(&union), held(&ranges));
+        }
+        for pair in union.windows(2) {
+            let has_gap = pair[0].last.0.checked_add(1) < Some(pair[1].first.0);
+            assert!(pair[0].corpus < pair[1].corpus || pair[0].corpus == pair[1].corpus && has_gap);
+        }
+    }
+}
+
 #[test]
 fn ranges_that_leave_a_gap_or_come_twice_are_refused() {
     let aside = table(&Contents::from([(

@@ -5,12 +5,15 @@
 
 use std::sync::Arc;
 
+use simshard_simhash::Fingerprint;
 use simshard_topology::replication::{Epoch, Pin};
 use simshard_topology::{CorpusUid, ShardId, Version};
 
 use super::Store;
 use super::catalog::Corpus;
-use crate::delta::{Compared, CopyRange, RangeElements, compare, elements_per_range};
+use crate::delta::{
+    Compared, CopyRange, Digest, RangeElements, ReplicaComparison, compare, elements_per_range,
+};
 use crate::element::Element;
 use crate::error::ReadError;
 use crate::memtable::Memtable;
@@ -47,6 +50,43 @@ impl Pinned {
         compare(&mut self.elements()?, corpora, until, per_range, visit)
     }
 
+    /// Visits the ends of ranges of at least `per_range` elements each, with the digests of those that have no later
+    /// version than `until`, until `visit` returns false (DC2).
+    ///
+    /// # Errors
+    /// If a segment cannot be read. Then what was visited is not all.
+    pub fn digests(
+        &self,
+        until: Version,
+        per_range: u64,
+        mut visit: impl FnMut(CorpusUid, Fingerprint, Digest) -> bool,
+    ) -> Result<(), ReadError> {
+        let corpora = self.corpora.iter().map(|corpus| corpus.uid);
+        let visit = |corpus, compared: Compared<'_>| match compared {
+            Compared::Later(_) => true,
+            Compared::RangeEnd(last, digest) => visit(corpus, last, digest),
+        };
+        compare(&mut self.elements()?, corpora, until, per_range, visit)?;
+        Ok(())
+    }
+
+    /// Compares the elements that have no later version than `until` with what another replica says of its ranges, of
+    /// the corpora that both hold.
+    ///
+    /// # Errors
+    /// If a segment cannot be read.
+    pub fn comparison(
+        &self,
+        corpora: &[CorpusUid],
+        until: Version,
+    ) -> Result<ReplicaComparison<'_>, ReadError> {
+        let held = self.corpora.iter().map(|corpus| corpus.uid);
+        let both: Arc<[CorpusUid]> = held.filter(|uid| corpora.contains(uid)).collect();
+        let compared = Arc::clone(&both);
+        let elements = self.elements_of(move |uid| compared.binary_search(&uid).is_ok())?;
+        Ok(ReplicaComparison::new(elements, both, until))
+    }
+
     /// Visits the elements in some ranges that have no later version than `until`, until `visit` returns false.
     ///
     /// # Errors
@@ -68,13 +108,20 @@ impl Pinned {
 
     /// The elements of the corpora that were held.
     fn elements(&self) -> Result<Merge<Box<dyn Cursor + '_>>, ReadError> {
-        let is_held = |corpus| self.corpora.iter().any(|held| held.uid == corpus);
-        let mut streams: Vec<Box<dyn Cursor + '_>> = Vec::new();
+        self.elements_of(|corpus| self.corpora.iter().any(|held| held.uid == corpus))
+    }
+
+    /// The elements of some corpora.
+    fn elements_of<'a>(
+        &'a self,
+        is_held: impl Fn(CorpusUid) -> bool + Clone + 'a,
+    ) -> Result<Merge<Box<dyn Cursor + 'a>>, ReadError> {
+        let mut streams: Vec<Box<dyn Cursor + 'a>> = Vec::new();
         for segment in &*self.segments {
-            streams.push(Box::new(segment.scan_all(is_held)?));
+            streams.push(Box::new(segment.scan_all(&is_held)?));
         }
         for table in [&self.memtable, &*self.frozen] {
-            streams.push(Box::new(table.cursor(is_held)));
+            streams.push(Box::new(table.cursor(is_held.clone())));
         }
         Ok(Merge::new(streams))
     }
