@@ -9,20 +9,21 @@ use std::time::Duration;
 
 use futures_util::StreamExt;
 use futures_util::stream::Map;
+use simshard_cluster::ClusterLayout;
 use simshard_proto::shard::v1 as pb;
 use simshard_proto::{Violations, epochs_from, shards_into};
 use simshard_storage::Room;
 use simshard_topology::replication::StoreId;
 use simshard_topology::{CorpusUid, MapDigest, NodeId, ShardSet};
 use simshard_transport::Admitted;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 use tokio_stream::wrappers::ReceiverStream;
 use tokio_util::sync::CancellationToken;
 use tonic::{Request, Response, Status, Streaming};
 
 use crate::engine::Engine;
 use crate::error::NodeError;
-use crate::peers::{Peers, columns_of, records_of};
+use crate::peers::{Peers, columns_of, records_of, scrub};
 
 /// `simshard.shard.v1.ShardService` over an engine.
 pub(crate) struct ShardGrpc {
@@ -31,6 +32,8 @@ pub(crate) struct ShardGrpc {
     pub(crate) node: NodeId,
     /// The other stores of its shards, if it has registered itself.
     pub(crate) peers: Option<Arc<Peers>>,
+    /// The layout, as the metadata has it.
+    pub(crate) layout: watch::Receiver<Arc<ClusterLayout>>,
     /// Once it is cancelled, streams of work take no more.
     pub(crate) stopping: CancellationToken,
 }
@@ -181,6 +184,17 @@ impl pb::shard_service_server::ShardService for ShardGrpc {
         request: Request<Streaming<pb::CopyShardRequest>>,
     ) -> Result<Response<Self::CopyShardStream>, Status> {
         streams::copy_shard(&self.engine, request.into_inner()).await
+    }
+
+    type ScrubShardStream = streams::AnswerStream<pb::ScrubShardResponse>;
+
+    async fn scrub_shard(
+        &self,
+        request: Request<pb::ScrubShardRequest>,
+    ) -> Result<Response<Self::ScrubShardStream>, Status> {
+        let layout = Arc::clone(&self.layout.borrow());
+        let messages = scrub(&self.engine, &layout, &request.into_inner())?;
+        Ok(Response::new(Box::pin(ReceiverStream::new(messages))))
     }
 
     async fn list_records(

@@ -23,6 +23,9 @@ pub use simshard_storage::Options as StorageOptions;
 
 pub use fresh_start::{Obstacle, set_aside};
 pub use peers::Takeover;
+pub use peers::{
+    ReplicaState, ScrubDifference, ScrubError, ScrubOptions, ScrubSummary, scrub_shard,
+};
 pub use peers::{StoreNews, ask_store, ask_store_to_count, heard_of};
 pub use registration::{Registration, RegistrationError, check_directory, check_heard};
 pub use server::{Node, NodeConfig, ServeError};

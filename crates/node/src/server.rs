@@ -176,6 +176,7 @@ impl Node {
             engine: Arc::clone(&engine),
             node: config.node.clone(),
             peers: membership.map(Membership::peers),
+            layout: followed.clone(),
             stopping: shutdown.clone(),
         })
         .max_decoding_message_size(MAX_SHARD_REQUEST_BYTES)

@@ -1,4 +1,5 @@
-//! A shard as another node copies it: all that is applied, part by part, as fast as the reader takes it.
+//! A shard as another node copies it, or compares it with its own replica: all that is applied, part by part, as fast as
+//! the reader takes it.
 
 use std::sync::Arc;
 
@@ -25,6 +26,12 @@ const WAITING_PARTS: usize = 4;
 
 /// Ranges that end in a part.
 const RANGE_ENDS: usize = 4096;
+
+/// The same in a comparison, where ranges are large: their reader must not wait for long.
+const COMPARED_RANGE_ENDS: usize = 64;
+
+/// No version is later.
+const ALL_VERSIONS: Version = Version(u64::MAX);
 
 /// Elements of one corpus, in order, and ends of its ranges.
 #[derive(Debug)]
@@ -61,16 +68,27 @@ pub(crate) struct CopySource {
     pub(crate) parts: mpsc::Receiver<Result<CopyItem, NodeError>>,
 }
 
-/// What a learner asks for.
-#[derive(Clone, Copy, Debug)]
+/// What a learner asks for, or another replica.
+#[derive(Clone, Debug)]
 pub(crate) struct CopyRequest {
     /// The store that is meant.
     pub(crate) store: StoreId,
     pub(crate) shard: ShardId,
-    /// The epoch that added the learner.
+    /// The epoch that added the learner. In a comparison, that of the record of both stores.
     pub(crate) added: Epoch,
     /// The learner may have elements up to this version.
     pub(crate) until: Version,
+    /// Unless the shard is copied.
+    pub(crate) comparison: Option<ComparedRanges>,
+}
+
+/// How two replicas of a shard are compared.
+#[derive(Clone, Debug)]
+pub(crate) struct ComparedRanges {
+    /// Elements of a range, at least.
+    pub(crate) per_range: u64,
+    /// The ranges that are known to differ; none if all are to be compared.
+    pub(crate) known: Vec<CopyRange>,
 }
 
 impl CopyPart {
@@ -115,24 +133,34 @@ impl Engine {
         request: CopyRequest,
         ranges: oneshot::Receiver<Vec<CopyRange>>,
     ) -> Result<CopySource, NodeError> {
-        let permit = Arc::clone(&self.copies).acquire_owned().await;
-        let permit = permit.map_err(|_| NodeError::Stopping)?;
         let CopyRequest {
             store,
             shard,
             added,
             until,
+            comparison,
         } = request;
+        let permits = match comparison {
+            None => &self.copies,
+            Some(_) => &self.comparisons,
+        };
+        let permit = Arc::clone(permits).acquire_owned().await;
+        let permit = permit.map_err(|_| NodeError::Stopping)?;
+        let is_meant = |pin: Pin| pin.source == store && (comparison.is_none() || pin.at == added);
         let pinned = self.store.pin(shard, added)?;
-        let Some(pinned) = pinned.filter(|pinned| pinned.pin.source == store) else {
+        let Some(pinned) = pinned.filter(|pinned| is_meant(pinned.pin)) else {
             return Err(NodeError::WrongEpoch(ShardSet::from_iter([shard])));
         };
         let (sender, parts) = mpsc::channel(WAITING_PARTS);
         let (pin, corpora) = (pinned.pin, pinned.corpora.clone());
         let failed = sender.clone();
         let sending = tokio::task::spawn_blocking(move || {
+            let mut sending = Sending::new(sender);
             // The reader may have gone.
-            let _ = Sending::new(sender).send(&pinned, until, ranges);
+            let _ = match comparison {
+                None => sending.send(&pinned, until, ranges),
+                Some(compared) => sending.send_compared(&pinned, until, compared, ranges),
+            };
             drop(permit);
         });
         tokio::spawn(async move {
@@ -147,6 +175,19 @@ impl Engine {
             parts,
         })
     }
+}
+
+/// The elements of some ranges of an own replica, as another node gets them.
+pub(crate) fn own_elements(
+    pinned: Arc<Pinned>,
+    ranges: Vec<CopyRange>,
+) -> mpsc::Receiver<Result<CopyItem, NodeError>> {
+    let (sender, parts) = mpsc::channel(WAITING_PARTS);
+    tokio::task::spawn_blocking(move || {
+        // The reader may have gone.
+        let _ = Sending::new(sender).send_elements(&pinned, &ranges, ALL_VERSIONS);
+    });
+    parts
 }
 
 /// The reader of a copy has gone.
@@ -185,10 +226,48 @@ impl Sending {
             // What the learner sends was cut off, though it may still read.
             return self.give(Err(NodeError::Abandoned));
         };
+        self.send_elements(pinned, &ranges, until)
+    }
+
+    /// Sends the ends of ranges, unless some are known to differ, then the elements of those that do.
+    fn send_compared(
+        &mut self,
+        pinned: &Pinned,
+        until: Version,
+        compared: ComparedRanges,
+        ranges: oneshot::Receiver<Vec<CopyRange>>,
+    ) -> Result<(), ReaderGone> {
+        let ComparedRanges { per_range, known } = compared;
+        if !known.is_empty() {
+            return self.send_elements(pinned, &known, ALL_VERSIONS);
+        }
+        let visit = |corpus, last, digest| {
+            let added = self.add(corpus, |part| part.end_range(last, digest));
+            let is_full = |part: &CopyPart| part.range_ends.len() >= COMPARED_RANGE_ENDS;
+            let is_full = self.part.as_ref().is_some_and(is_full);
+            added.is_ok() && (!is_full || self.end_part().is_ok())
+        };
+        let compared = pinned.digests(until, per_range, visit);
+        self.check(compared)?;
+        self.end_part()?;
+        self.give(Ok(CopyItem::Compared))?;
+        let Ok(ranges) = ranges.blocking_recv() else {
+            return self.give(Err(NodeError::Abandoned));
+        };
+        self.send_elements(pinned, &ranges, ALL_VERSIONS)
+    }
+
+    /// Sends the elements of ranges that have no later version, and the end.
+    fn send_elements(
+        &mut self,
+        pinned: &Pinned,
+        ranges: &[CopyRange],
+        until: Version,
+    ) -> Result<(), ReaderGone> {
         if !ranges.is_empty() {
             let visit =
                 |corpus, element: Element<'_>| self.add(corpus, |part| part.push(element)).is_ok();
-            let visited = pinned.visit(&ranges, until, visit);
+            let visited = pinned.visit(ranges, until, visit);
             self.check(visited)?;
             self.end_part()?;
         }

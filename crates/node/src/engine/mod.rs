@@ -33,7 +33,7 @@ use simshard_simhash::{Fingerprint, Layout};
 use simshard_storage::{Awaited, Failure, OpenError, Room, Store, Writer};
 use simshard_topology::replication::{Epoch, Role, ShardEpochs, ShardRecord, StoreId};
 use simshard_topology::{MapDigest, ShardId, ShardSet};
-use tokio::sync::{Semaphore, oneshot, watch};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot, watch};
 use tokio_util::sync::CancellationToken;
 
 use crate::corpora::{NodeCorpora, NodeCorpus};
@@ -42,12 +42,15 @@ use crate::shard::ShardCounts;
 use crate::target::Target;
 pub(crate) use apply::ChangeOutcome;
 use apply::{Applier, Ticket};
-pub(crate) use copies::{CopyItem, CopyRequest};
+pub(crate) use copies::{ComparedRanges, CopyItem, CopyRequest, own_elements};
 pub(crate) use find::NearQuery;
 use heat::{Heat, Warmer, Warming};
 pub(crate) use on_demand::CorpusRecords;
 pub(crate) use pairs::PairQuery;
 pub(crate) use threads::{Class, Threads};
+
+/// Shards that a node scrubs at once. The memory that each takes is bounded by its request.
+const MOST_SCRUBS: usize = 4;
 
 /// The shards of one node, and the threads that work on them.
 #[derive(Debug)]
@@ -70,6 +73,10 @@ pub(crate) struct Engine {
     joins: Arc<Semaphore>,
     /// A permit for each shard that is being copied from here.
     copies: Arc<Semaphore>,
+    /// A permit for each shard that another node compares with its own replica.
+    comparisons: Arc<Semaphore>,
+    /// A permit for each shard that this node scrubs.
+    scrubs: Arc<Semaphore>,
     /// Held while records or copies of shards are in the queue of the log.
     entering: tokio::sync::Mutex<()>,
 }
@@ -129,6 +136,8 @@ impl Engine {
             max_answer_bytes,
             joins: Arc::new(Semaphore::new(pairs::MOST_JOINS)),
             copies: Arc::new(Semaphore::new(copies::MOST_AT_ONCE)),
+            comparisons: Arc::new(Semaphore::new(copies::MOST_AT_ONCE)),
+            scrubs: Arc::new(Semaphore::new(MOST_SCRUBS)),
             entering: tokio::sync::Mutex::default(),
         })
     }
@@ -258,6 +267,12 @@ impl Engine {
     /// The store itself.
     pub(crate) const fn store(&self) -> &Arc<Store> {
         &self.store
+    }
+
+    /// Waits until there is room for one more scrub.
+    pub(crate) async fn scrub_permit(&self) -> Result<OwnedSemaphorePermit, NodeError> {
+        let permit = Arc::clone(&self.scrubs).acquire_owned().await;
+        permit.map_err(|_| NodeError::Stopping)
     }
 
     /// How much room the disk has.

@@ -8,7 +8,7 @@ use simshard_topology::replication::{Epoch, ShardEpochs, StoreId};
 use simshard_topology::{CorpusUid, MapDigest, ShardId, Version};
 use tonic::Status;
 
-use crate::engine::{CopyRequest, NearQuery};
+use crate::engine::{ComparedRanges, CopyRequest, NearQuery};
 use crate::target::{PlannedBy, Target};
 
 /// The target of a request about these shards, or about a whole corpus.
@@ -82,7 +82,7 @@ fn store(bytes: &[u8]) -> Result<StoreId, Status> {
     Ok(StoreId(bytes))
 }
 
-/// What a learner asks of the source of a copy.
+/// What a learner asks of the source of a copy, or another replica that is compared.
 pub(super) fn copy_request(request: &pb::CopyShardRequest) -> Result<CopyRequest, Status> {
     let store = store(&request.store)?;
     let shard = u8::try_from(request.shard);
@@ -96,6 +96,14 @@ pub(super) fn copy_request(request: &pb::CopyShardRequest) -> Result<CopyRequest
         shard: ShardId(shard),
         added,
         until: Version(request.compared_version),
+        comparison: if request.compares {
+            Some(ComparedRanges {
+                per_range: u64::from(request.elements_per_range).max(1),
+                known: copy_ranges(request)?,
+            })
+        } else {
+            None
+        },
     })
 }
 

@@ -97,43 +97,46 @@ pub(super) async fn copy_shard(
             epoch_number: source.pin.at.number,
             epoch_generation: source.pin.at.generation,
             corpora: corpora.collect(),
+            compares: request.compares,
         }),
         ..pb::CopyShardResponse::default()
     };
     let parts = ReceiverStream::new(source.parts);
-    let parts = parts.map(|part| part.map(copied).map_err(Status::from));
+    let parts = parts.map(|part| part.map(Into::into).map_err(Status::from));
     let first = stream::once(ready(Ok(first)));
     Ok(Response::new(Box::pin(first.chain(parts))))
 }
 
-fn copied(copied: CopyItem) -> pb::CopyShardResponse {
-    let part = match copied {
-        CopyItem::Part(part) => part,
-        CopyItem::Compared => {
-            return pb::CopyShardResponse {
-                ranges_ended: true,
-                ..pb::CopyShardResponse::default()
-            };
+impl From<CopyItem> for pb::CopyShardResponse {
+    fn from(item: CopyItem) -> Self {
+        let part = match item {
+            CopyItem::Part(part) => part,
+            CopyItem::Compared => {
+                return Self {
+                    ranges_ended: true,
+                    ..Self::default()
+                };
+            }
+            CopyItem::Ended => {
+                return Self {
+                    ended: true,
+                    ..Self::default()
+                };
+            }
+        };
+        let bare = part.ids.iter().all(String::is_empty);
+        let fingerprints = part.fingerprints.iter().map(|value| value.0);
+        let versions = part.versions.iter().map(|version| version.0);
+        Self {
+            corpus_uid: part.corpus.0.to_vec(),
+            fingerprints: fingerprints.collect(),
+            versions: versions.collect(),
+            removed: part.removed,
+            ids: if bare { Vec::new() } else { part.ids },
+            range_ends: part.range_ends.iter().map(|last| last.0).collect(),
+            range_digests: part.digests,
+            ..Self::default()
         }
-        CopyItem::Ended => {
-            return pb::CopyShardResponse {
-                ended: true,
-                ..pb::CopyShardResponse::default()
-            };
-        }
-    };
-    let bare = part.ids.iter().all(String::is_empty);
-    let fingerprints = part.fingerprints.iter().map(|value| value.0);
-    let versions = part.versions.iter().map(|version| version.0);
-    pb::CopyShardResponse {
-        corpus_uid: part.corpus.0.to_vec(),
-        fingerprints: fingerprints.collect(),
-        versions: versions.collect(),
-        removed: part.removed,
-        ids: if bare { Vec::new() } else { part.ids },
-        range_ends: part.range_ends.iter().map(|last| last.0).collect(),
-        range_digests: part.digests,
-        ..pb::CopyShardResponse::default()
     }
 }
 

@@ -35,7 +35,7 @@ pub(super) struct Source {
 const IDLE_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Requests and parts of a copy that wait for the other side, each.
-const WAITING_MESSAGES: usize = 4;
+pub(super) const WAITING_MESSAGES: usize = 4;
 
 /// What came of a copy.
 #[derive(Clone, Copy, Debug)]
@@ -46,7 +46,7 @@ pub(super) struct CopyOutcome {
     pub(super) bytes: usize,
 }
 
-type Parts = Streaming<pb::CopyShardResponse>;
+pub(super) type Parts = Streaming<pb::CopyShardResponse>;
 
 /// A copy that a source has begun to send.
 struct Begun {
@@ -72,7 +72,7 @@ pub(super) async fn copy(
         added_number: added.number,
         added_generation: added.generation,
         compared_version: base.until().0,
-        ranges: Vec::new(),
+        ..pb::CopyShardRequest::default()
     };
     let begun = unwanted.run_until_cancelled(begin(engine, source, request));
     let not_wanted = || Err(Status::cancelled("the copy is not wanted any more"));
@@ -126,7 +126,7 @@ async fn begin(
 }
 
 /// Waits until a source begins: it may have others to send to before.
-async fn open(
+pub(super) async fn open(
     channel: Channel,
     asked: mpsc::Receiver<pb::CopyShardRequest>,
 ) -> Result<(pb::CopySource, Parts), Status> {
@@ -141,7 +141,7 @@ async fn open(
     in_time(opening, "the source does not begin").await
 }
 
-async fn in_time<T>(
+pub(super) async fn in_time<T>(
     waiting: impl Future<Output = Result<T, Status>>,
     late: &str,
 ) -> Result<T, Status> {
@@ -187,7 +187,7 @@ async fn write(
 }
 
 /// Hands on what comes, an error too: a stream that breaks has not come to its end.
-async fn forward(
+pub(super) async fn forward(
     mut parts: impl Stream<Item = Result<pb::CopyShardResponse, Status>> + Unpin,
     sender: mpsc::Sender<Result<pb::CopyShardResponse, Status>>,
 ) {
@@ -253,7 +253,7 @@ impl Received {
     }
 }
 
-fn range(range: &CopyRange) -> pb::CopyRange {
+pub(super) fn range(range: &CopyRange) -> pb::CopyRange {
     pb::CopyRange {
         corpus_uid: range.corpus.0.to_vec(),
         first_fingerprint: range.first.0,

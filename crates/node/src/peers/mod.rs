@@ -15,6 +15,7 @@
 //! | `pings` | asking them for signs of life |
 //! | `reach` | whether this node reaches stores that would come |
 //! | `readiness` | whether this node holds all that it should |
+//! | `scrubbing` | comparing the replicas of a shard, and repairing them |
 //! | `step_log` | what is said in the log of changes of records |
 //! | `steps` | taking the dead ones out of the records of shards, and this node back in |
 
@@ -30,11 +31,16 @@ mod own_room;
 mod pings;
 mod reach;
 mod readiness;
+mod scrubbing;
 mod step_log;
 mod steps;
 
 pub(crate) use news::{columns_of, records_of};
 pub use pings::{StoreNews, ask_store, ask_store_to_count, heard_of};
+pub(crate) use scrubbing::scrub;
+pub use scrubbing::{
+    ReplicaState, ScrubDifference, ScrubError, ScrubOptions, ScrubSummary, scrub_shard,
+};
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

@@ -1,0 +1,158 @@
+//! Asking a node to scrub a shard.
+
+use std::time::Duration;
+
+use simshard_proto::shard::v1 as pb;
+use simshard_proto::shard::v1::shard_service_client::ShardServiceClient;
+use simshard_simhash::Fingerprint;
+use simshard_topology::replication::{State, StoreId};
+use simshard_topology::{CorpusUid, ShardId, Version};
+use tonic::{Code, Status};
+
+use crate::peers::copying::in_time;
+use crate::peers::pings::channel_to;
+
+/// How a shard is scrubbed.
+#[derive(Clone, Copy, Debug)]
+pub struct ScrubOptions {
+    /// Only documents that were last changed this long ago, or longer, are compared.
+    pub settled: Duration,
+    /// Whether replicas are to get what they lack.
+    pub repairs: bool,
+    /// Documents that differ of which the node takes note at once.
+    pub most_differences: u32,
+}
+
+/// A document of which the replicas of a shard have different states.
+#[derive(Clone, Debug)]
+pub struct ScrubDifference {
+    /// Its corpus.
+    pub corpus: CorpusUid,
+    /// Its fingerprint.
+    pub fingerprint: Fingerprint,
+    /// Its id.
+    pub id: String,
+    /// The state of each replica.
+    pub states: Vec<ReplicaState>,
+    /// Whether all replicas have the newest state now.
+    pub is_repaired: bool,
+}
+
+/// The state of a document in a store.
+#[derive(Clone, Copy, Debug)]
+pub struct ReplicaState {
+    /// The store.
+    pub store: StoreId,
+    /// The state; `None` if the store has nothing of it.
+    pub state: Option<State>,
+}
+
+/// Why a shard is not compared, or not repaired.
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("{message}")]
+pub struct ScrubError {
+    message: String,
+    /// Whether the same may succeed later, with the record that the shard has then.
+    pub may_succeed_later: bool,
+}
+
+impl From<Status> for ScrubError {
+    fn from(status: Status) -> Self {
+        Self {
+            message: status.message().to_owned(),
+            may_succeed_later: matches!(
+                status.code(),
+                Code::FailedPrecondition
+                    | Code::Unavailable
+                    | Code::DeadlineExceeded
+                    | Code::ResourceExhausted
+            ),
+        }
+    }
+}
+
+/// What comes of a scrub.
+#[derive(Clone, Debug, Default)]
+pub struct ScrubSummary {
+    /// The stores whose replicas were compared.
+    pub stores: Vec<StoreId>,
+    /// Elements that were compared, tombstones among them.
+    pub compared: u64,
+    /// Documents that differ.
+    pub differences: u64,
+    /// Those of them that are repaired.
+    pub repaired: u64,
+    /// Whether more of them differ than the node could take note of.
+    pub has_more: bool,
+    /// Bytes of the messages between the replicas.
+    pub message_bytes: u64,
+}
+
+/// Has the node at `address` scrub a shard, which its store holds in sync. `visit` gets the documents that differ.
+///
+/// # Errors
+/// If the replicas cannot be compared, or repaired.
+pub async fn scrub_shard(
+    address: &str,
+    store: StoreId,
+    shard: ShardId,
+    options: ScrubOptions,
+    mut visit: impl FnMut(ScrubDifference),
+) -> Result<ScrubSummary, ScrubError> {
+    let channel = channel_to(address);
+    let channel = channel.ok_or_else(|| Status::invalid_argument("no address to connect to"))?;
+    let request = pb::ScrubShardRequest {
+        store: store.0.to_vec(),
+        shard: shard.0.into(),
+        settled_millis: u64::try_from(options.settled.as_millis()).unwrap_or(u64::MAX),
+        repairs: options.repairs,
+        most_differences: options.most_differences,
+    };
+    let mut client = ShardServiceClient::new(channel);
+    let messages = in_time(client.scrub_shard(request), "the node does not answer").await?;
+    let mut messages = messages.into_inner();
+    // It may take as long as the shard is large; the transport sees whether the node lives.
+    while let Some(message) = messages.message().await? {
+        for difference in message.differences {
+            visit(difference_of(difference)?);
+        }
+        if let Some(summary) = message.summary {
+            return Ok(ScrubSummary {
+                stores: stores_of(&summary.stores),
+                compared: summary.compared_count,
+                differences: summary.difference_count,
+                repaired: summary.repaired_count,
+                has_more: summary.has_more,
+                message_bytes: summary.message_bytes,
+            });
+        }
+    }
+    Err(Status::unavailable("the answer was cut short").into())
+}
+
+fn stores_of(bytes: &[u8]) -> Vec<StoreId> {
+    let (ids, _) = bytes.as_chunks();
+    ids.iter().copied().map(StoreId).collect()
+}
+
+fn difference_of(difference: pb::ScrubDifference) -> Result<ScrubDifference, Status> {
+    let nonsense = |_| Status::internal("the node answers what makes no sense");
+    let corpus = <[u8; 16]>::try_from(&*difference.corpus_uid).map_err(nonsense)?;
+    let mut states = Vec::new();
+    for state in difference.states {
+        let store = <[u8; 16]>::try_from(&*state.store).map_err(nonsense)?;
+        let version = Version(state.version);
+        let live = state.live;
+        states.push(ReplicaState {
+            store: StoreId(store),
+            state: (version != Version::NONE).then_some(State { version, live }),
+        });
+    }
+    Ok(ScrubDifference {
+        corpus: CorpusUid(corpus),
+        fingerprint: Fingerprint(difference.fingerprint),
+        id: difference.id,
+        states,
+        is_repaired: difference.repaired,
+    })
+}
