@@ -9,6 +9,7 @@ mod moving;
 mod nodes;
 mod placing;
 mod replication;
+mod scrub;
 mod settings;
 mod shards;
 mod shares;
@@ -89,6 +90,23 @@ Then name them with --stopped. If they start again, they copy everything.
 Example:
   simshard cluster force --from n2 --stopped n1,n3 --metadata etcd://db:2379")]
     Force(force::ForceArgs),
+    /// Compare the replicas of each shard, and repair those that lack something
+    #[command(after_help = "\
+Nodes compare what they store of each shard: by digests first, then document by
+document where these differ. A document counts if the replicas had different
+states of it at two readings, a second apart, and none was changed lately
+(--settled-seconds). All goes on meanwhile.
+
+With --repair, each replica gets the newest state of these documents: that of
+their last insert or removal. Nodes log each document that differs.
+
+It succeeds if all replicas agree, or do so now. It fails if some differ, or
+could not be compared, as a node does not answer.
+
+Examples:
+  simshard cluster scrub
+  simshard cluster scrub --shards 40-5f --repair")]
+    Scrub(scrub::ScrubArgs),
     /// Move shards to the nodes that are named, while all goes on
     #[command(after_help = "\
 Each node that is named comes to the shards as a learner, copies them, and holds
@@ -213,6 +231,7 @@ pub async fn run(command: ClusterCommand) -> anyhow::Result<()> {
         ClusterCommand::Nodes(args) => nodes::run(&args).await,
         ClusterCommand::Shards(args) => shards::run(&args).await,
         ClusterCommand::Force(args) => force::run(&args).await,
+        ClusterCommand::Scrub(args) => scrub::run(&args).await,
         ClusterCommand::Move(args) => moving::run(&args).await,
         ClusterCommand::Rebalance(args) => moving::rebalance(&args).await,
         ClusterCommand::Drain(args) => draining::drain(&args).await,
