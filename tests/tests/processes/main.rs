@@ -42,6 +42,7 @@ mod readiness;
 mod records;
 mod replicas;
 mod roles;
+mod scrubs;
 mod searches_without_a_node;
 mod short_absences;
 mod slow_disk;

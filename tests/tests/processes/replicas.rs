@@ -16,7 +16,7 @@ use crate::load::create;
 
 const DISTANCE: u32 = 3;
 
-async fn change(
+pub(crate) async fn change(
     client: &Client,
     oracle: &mut Oracle,
     documents: &[(Fingerprint, String)],
@@ -33,7 +33,7 @@ async fn change(
     Ok(inserted)
 }
 
-fn documents(seed: u64) -> Vec<(Fingerprint, String)> {
+pub(crate) fn documents(seed: u64) -> Vec<(Fingerprint, String)> {
     let fingerprints = Data::Clustered.fingerprints(300, seed).into_iter();
     let named = fingerprints.zip(0..);
     named
@@ -66,7 +66,7 @@ async fn until_read<T>(read: impl AsyncFn() -> Result<T, ClientError>) -> T {
 }
 
 /// All that the cluster answers is what the oracle does by linear scan.
-async fn check(client: &Client, oracle: &Oracle) {
+pub(crate) async fn check(client: &Client, oracle: &Oracle) {
     let queries: Vec<Fingerprint> = oracle.documents().map(|(query, _)| query).collect();
     let asked = Queries::Fingerprints(queries.clone());
     let found = client.find_all("crawl", asked, SearchSpec::default()).await;
