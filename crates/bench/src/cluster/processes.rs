@@ -302,8 +302,8 @@ impl Node {
 
     /// Deletes its data, once it has ended.
     pub(super) fn lose_data(&self) -> anyhow::Result<()> {
-        fs::remove_dir_all(&self.data)
-            .with_context(|| format!("cannot delete {}", self.data.display()))
+        let data = &self.data;
+        fs::remove_dir_all(data).with_context(|| format!("cannot delete {}", data.display()))
     }
 
     /// Starts it where it was, once it has ended; tells when.

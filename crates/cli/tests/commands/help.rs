@@ -161,7 +161,7 @@ fn every_command_that_prints_a_table_prints_json_too() {
     let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/cli.md");
     let page = std::fs::read_to_string(page).unwrap();
     let (_, said) = page
-        .split_once("prints JSON with `--json`, one object a line. These are ")
+        .split_once("prints JSON with `--json`, one object a line. These are those\n  of ")
         .unwrap();
     let (said, _) = said.split_once(".\n").unwrap();
     let said: BTreeSet<&str> = said.split('`').skip(1).step_by(2).collect();

@@ -4,7 +4,7 @@
 //! 2. The author may have marked a region as main, as `<main>` or `<article>`. If a third of the prose is in it, the
 //!    smallest such region is taken, without its lists of links.
 //! 3. Else the smallest element with several blocks that holds nearly all prose is taken in the same way. It must be less
-//!    than the whole page, and a third of what is taken of it must be prose.
+//!    than the whole page, and a tenth of what is taken of it must be prose.
 //! 4. Else prose whose blocks are near each other is one run. The runs that are at least a fifth as long as the longest
 //!    are taken, with the short blocks between and the headings before them.
 //! 5. A page of links with little prose, or without any, gives all its text but that of elements of navigation.
@@ -87,14 +87,14 @@ impl Prose {
     }
 }
 
-/// The smallest element of several blocks that holds nine tenths of the prose, if it is not the whole page, and a third
-/// of what would be taken of it is prose.
+/// The smallest element of several blocks that holds nine tenths of the prose. It is not the whole page, and a tenth of
+/// what would be taken of it is prose: a page of tables has little.
 fn dense_holder(page: &Page, prose: &Prose) -> Option<Range<usize>> {
     let holder = prose.smallest(&page.holders, |within, all| within * 10 >= all * 9)?;
     let taken = page.blocks[holder.clone()]
         .iter()
         .filter(|block| goes_with_prose(block));
-    let is_dense = prose.within(&holder) * 3 >= weight(taken);
+    let is_dense = prose.within(&holder) * 10 >= weight(taken);
     (is_dense && holder.len() < page.blocks.len()).then_some(holder)
 }
 

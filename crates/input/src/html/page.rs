@@ -193,9 +193,7 @@ impl Page {
     }
 
     fn leave(&mut self, role: Option<Role>) {
-        let Some(role) = role else {
-            return;
-        };
+        let Some(role) = role else { return };
         if role != Role::Hidden && !self.is_hidden() {
             self.end_block();
         }

@@ -1,5 +1,5 @@
-//! A shard as another node copies it, or compares it with its own replica: all that is applied, part by part, as fast as
-//! the reader takes it.
+//! A shard as another node copies it, or compares it with its own replica. All that is applied is read, part by part, as
+//! fast as the reader takes it.
 
 use std::sync::Arc;
 

@@ -186,8 +186,8 @@ fn is_ascii_ahead(text: &str) -> bool {
     ahead.is_some_and(<[u8]>::is_ascii)
 }
 
-/// Whether the texts before and after a place have the words of the whole, by the class of the character there and
-/// whether white space is before it.
+/// Whether the texts before and after a place have the words of the whole. `class` is that of the character there, and
+/// white space may be before it.
 pub(super) fn is_cut(class: Class, is_blank_before: bool) -> bool {
     matches!(class, Class::Break | Class::Alone) || class == Class::Blank && !is_blank_before
 }
