@@ -1,11 +1,15 @@
 //! `simshard bench batch`: all pairs and clusters of made-up fingerprints, recipes over real text, the main
 //! text of pages, sets without near-duplicates, and evaluations.
 
+mod against;
 mod check;
 mod dedup;
 mod evaluate;
 mod html;
 mod made;
+#[cfg(feature = "published")]
+mod published;
+mod script;
 mod text;
 
 use std::ops::ControlFlow;
@@ -67,6 +71,13 @@ pub enum Case {
     Clusters,
     /// The fingerprints of texts
     Hash,
+    /// The fingerprints of texts, against reading their JSON lines alone
+    HashJson,
+    /// The fingerprints of made-up texts in Cyrillic and in Chinese, against ASCII
+    Scripts,
+    /// All pairs on one thread, against the published crate all-pairs-hamming
+    #[cfg(feature = "published")]
+    Published,
     /// The main text of pages of HTML, against parsing them alone
     Html,
     /// A compressed set without its near-duplicates, against hash and compression
@@ -122,6 +133,16 @@ pub fn run(settings: &Settings) -> anyhow::Result<()> {
         }
         if is_chosen(Case::Hash) {
             hash(settings)?;
+        }
+        if is_chosen(Case::HashJson) {
+            against::json(settings)?;
+        }
+        if is_chosen(Case::Scripts) {
+            against::scripts(settings)?;
+        }
+        #[cfg(feature = "published")]
+        if is_chosen(Case::Published) {
+            published::measure(settings)?;
         }
         if is_chosen(Case::Html) {
             html::measure(settings)?;

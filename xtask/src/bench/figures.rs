@@ -153,8 +153,21 @@ impl<'a> Programs<'a> {
 
     /// The megabytes of real text a second that a recipe goes through on one thread.
     pub(super) fn hash(&self, recipe: &str) -> anyhow::Result<f64> {
-        let figure = self.bench("batch", &["--recipe", recipe, "--threads", "1"], "hash")?;
+        self.hash_on(recipe, "1")
+    }
+
+    /// The same on so many threads.
+    pub(super) fn hash_on(&self, recipe: &str, threads: &str) -> anyhow::Result<f64> {
+        let figure = self.bench("batch", &["--recipe", recipe, "--threads", threads], "hash")?;
         figure.number("megabytes_per_second")
+    }
+
+    /// The queries a second of `find_all_bulk` on one thread with plain code alone.
+    pub(super) fn find_all_in_plain_code(&self) -> anyhow::Result<f64> {
+        let mut command = self.simshard();
+        command.env(LEVEL, "scalar");
+        command.args(["bench", "engine", "--json", "--case", "find_all_bulk"]);
+        figure_of(&mut command, "find_all_bulk")?.number("per_second")
     }
 
     /// What one case of `simshard bench engine` or `batch` measures.

@@ -1,7 +1,7 @@
 //! Real text to measure recipes on: files of this machine, as one JSONL file.
 
 use std::io::{BufWriter, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::ensure;
 use serde_json::json;
@@ -49,6 +49,11 @@ pub(super) fn collect(paths: &[PathBuf], max_mib: u32) -> anyhow::Result<Texts> 
 }
 
 impl Texts {
+    /// Where the JSONL file is.
+    pub(super) fn path(&self) -> &Path {
+        self.file.path()
+    }
+
     /// The options of a command that reads the file.
     pub(super) fn options(&self) -> InputOptions {
         InputOptions {

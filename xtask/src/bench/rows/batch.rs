@@ -3,6 +3,9 @@
 use super::{Case, MILLION, Target, Unit, row};
 use crate::bench::figures::{Cost, Programs};
 
+/// The arguments for `words-v1` on one thread.
+const WORDS_V1: [&str; 4] = ["--recipe", "words-v1", "--threads", "1"];
+
 pub(super) fn cases() -> Vec<Case> {
     let mut cases = pair_cases();
     cases.extend(dense_cases());
@@ -41,26 +44,47 @@ fn dedup_cases() -> Vec<Case> {
 }
 
 fn pair_cases() -> Vec<Case> {
-    use Target::AtMost;
-    use Unit::{Gigabytes, Seconds};
+    use Target::{AtLeast, AtMost};
+    use Unit::{Gigabytes, Seconds, Times};
     vec![
         Case::light(
-            &[row(
-                "pairs",
-                "all pairs of 1M random, k = 3, from memory, one thread",
-                AtMost(0.045),
-                Seconds,
-            )],
-            |programs| Ok(vec![all_pairs(programs, MILLION, "1")?.seconds]),
+            &[
+                row(
+                    "pairs",
+                    "all pairs of 1M random, k = 3, from memory, one thread",
+                    AtMost(0.045),
+                    Seconds,
+                ),
+                row(
+                    "pairs-two-threads",
+                    "the same on two threads",
+                    AtMost(0.028),
+                    Seconds,
+                ),
+                row(
+                    "pairs-threads",
+                    "the same, two threads against one",
+                    AtLeast(1.85),
+                    Times,
+                ),
+            ],
+            |programs| {
+                let one = all_pairs(programs, MILLION, "1")?.seconds;
+                let two = all_pairs(programs, MILLION, "2")?.seconds;
+                Ok(vec![one, two, one / two])
+            },
         ),
         Case::light(
             &[row(
-                "pairs-two-threads",
-                "the same on two threads",
-                AtMost(0.028),
-                Seconds,
+                "pairs-published",
+                "the same on one thread, against the multi-sort of the crate `all-pairs-hamming` 0.1.0 with 4 blocks",
+                AtLeast(3.0),
+                Times,
             )],
-            |programs| Ok(vec![all_pairs(programs, MILLION, "2")?.seconds]),
+            |programs| {
+                let figure = programs.bench("batch", &["--threads", "1"], "published")?;
+                Ok(vec![figure.number("against_published")?])
+            },
         ),
         Case::light(
             &[row(
@@ -165,6 +189,51 @@ fn recipe_cases() -> Vec<Case> {
                 let first = programs.hash("words-v1")?;
                 let newer = [programs.hash("words-v3")?, programs.hash("words-v2")?];
                 Ok(vec![first, newer[0] / first, newer[1] / first])
+            },
+        ),
+        Case::light(
+            &[row(
+                "words-v1-json",
+                "`words-v1` over real text, one thread, against reading the same JSON lines with `serde_json` alone",
+                AtLeast(0.6),
+                Times,
+            )],
+            |programs| {
+                let figure = programs.bench("batch", &WORDS_V1, "hash_json")?;
+                Ok(vec![figure.number("against_reading")?])
+            },
+        ),
+        Case::light(
+            &[row(
+                "words-v1-threads",
+                "`words-v1` over real text, two threads against one",
+                AtLeast(1.85),
+                Times,
+            )],
+            |programs| {
+                let two = programs.hash_on("words-v1", "2")?;
+                Ok(vec![two / programs.hash("words-v1")?])
+            },
+        ),
+        Case::light(
+            &[
+                row(
+                    "words-v1-cyrillic",
+                    "`words-v1` over made-up Cyrillic text, bytes a second against those of ASCII",
+                    AtLeast(0.25),
+                    Times,
+                ),
+                row(
+                    "words-v1-chinese",
+                    "the same of Chinese text",
+                    AtLeast(0.25),
+                    Times,
+                ),
+            ],
+            |programs| {
+                let figure = programs.bench("batch", &WORDS_V1, "scripts")?;
+                let fields = ["cyrillic_against_ascii", "chinese_against_ascii"];
+                fields.iter().map(|field| figure.number(field)).collect()
             },
         ),
         Case::light(

@@ -36,13 +36,37 @@ fn search_cases() -> Vec<Case> {
             },
         ),
         Case::light(
+            &[
+                row(
+                    "find-all-skewed",
+                    "find_all bulk, n = 1M, skewed, queries a second",
+                    AtLeast(2.5),
+                    Millions,
+                ),
+                row(
+                    "find-all-skewed-random",
+                    "the same, against random fingerprints in the same run",
+                    AtLeast(0.7),
+                    Times,
+                ),
+            ],
+            |programs| {
+                let skewed = find_all(programs, MILLION, "skewed", "1")?;
+                let random = find_all(programs, MILLION, "random", "1")?;
+                Ok(vec![skewed, skewed / random])
+            },
+        ),
+        Case::light(
             &[row(
-                "find-all-skewed",
-                "find_all bulk, n = 1M, skewed, queries a second",
-                AtLeast(2.5),
-                Millions,
+                "find-all-scalar",
+                "find_all bulk, n = 1M, plain code alone, against the level of this section; no promise",
+                AtLeast(0.0),
+                Times,
             )],
-            |programs| Ok(vec![find_all(programs, MILLION, "skewed", "1")?]),
+            |programs| {
+                let best = find_all(programs, MILLION, "random", "1")?;
+                Ok(vec![programs.find_all_in_plain_code()? / best / 1e6])
+            },
         ),
         Case::light(
             &[row(
@@ -59,16 +83,28 @@ fn search_cases() -> Vec<Case> {
 /// Searches of sets that no cache holds.
 fn large_cases() -> Vec<Case> {
     use Target::AtLeast;
-    use Unit::Millions;
+    use Unit::{Millions, Times};
     vec![
         Case::heavy(
-            &[row(
-                "find-all-50m",
-                "find_all bulk, n = 50M, queries a second",
-                AtLeast(2.0),
-                Millions,
-            )],
-            |programs| Ok(vec![find_all(programs, "50000000", "random", "1")?]),
+            &[
+                row(
+                    "find-all-50m",
+                    "find_all bulk, n = 50M, queries a second",
+                    AtLeast(2.0),
+                    Millions,
+                ),
+                row(
+                    "find-all-50m-1m",
+                    "the same, against n = 1M in the same run",
+                    AtLeast(0.5),
+                    Times,
+                ),
+            ],
+            |programs| {
+                let large = find_all(programs, "50000000", "random", "1")?;
+                let small = find_all(programs, MILLION, "random", "1")?;
+                Ok(vec![large, large / small])
+            },
         ),
         Case::heavy(
             &[row(

@@ -15,7 +15,9 @@ use crate::sources::files_or_sources;
 #[command(after_help = "\
 all_pairs and clusters start from an unsorted set in memory; sorting it is part
 of the time. hash reads a JSONL file of the text files that it found, parsing
-included; megabytes are those of the texts. html makes a page around each text.
+included; megabytes are those of the texts. hash_json reads the same lines with
+serde_json alone, and scripts makes up texts: each of both measures its kinds of
+work by turns, and gives the ratio. html makes a page around each text.
 Peak memory is the whole process's. dedup, dedup_memory and evaluate run this
 program on a file in .zst that they make of the texts: a third of its documents
 are near the one before.")]
@@ -41,13 +43,13 @@ pub struct BatchArgs {
     /// Seed of the fingerprints
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
-    /// hash: how texts become fingerprints
+    /// hash, hash_json, scripts: how texts become fingerprints
     #[arg(long, value_name = "RECIPE", default_value_t, value_parser = text_recipe_names())]
     pub recipe: TextRecipe,
-    /// hash, html, dedup, evaluate: files or folders with text [default: the sources that cargo has unpacked, else this folder]
+    /// hash, hash_json, html, dedup, evaluate: files or folders with text [default: the sources that cargo has unpacked, else this folder]
     #[arg(long, value_name = "PATH")]
     pub texts: Vec<PathBuf>,
-    /// hash, html, dedup, evaluate: most MiB of text
+    /// hash, hash_json, html, dedup, evaluate: most MiB of text
     #[arg(long, value_name = "MIB", default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..=4096))]
     pub max_mib: u32,
     /// dedup: MiB of the set, uncompressed
