@@ -131,8 +131,8 @@ impl Cli {
             say::be_quiet();
         }
         if let Some(level) = &self.cpu {
-            let refused = |error| UsageError(format!("--cpu (SIMSHARD_CPU) {level:?}: {error}"));
-            limit_level(level).map_err(refused)?;
+            limit_level(level)
+                .map_err(|error| UsageError(format!("--cpu (SIMSHARD_CPU) {level:?}: {error}")))?;
         }
         if !matches!(self.command, Command::Serve(_)) {
             logging::init(LogFormat::Human, Level::WARN)?;

@@ -76,8 +76,8 @@ fn the_environment_names_a_level_too() {
     }
     for (level, args) in [
         ("avx1024", &["recipes"][..]),
-        ("", &["serve"]),
-        ("AVX2", &["demo"]),
+        ("", &["serve"][..]),
+        ("AVX2", &["demo"][..]),
     ] {
         let output = run(level, args);
         let said = String::from_utf8_lossy(&output.stderr);
