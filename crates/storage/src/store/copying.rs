@@ -50,8 +50,8 @@ impl Pinned {
         compare(&mut self.elements()?, corpora, until, per_range, visit)
     }
 
-    /// Visits the ends of ranges of at least `per_range` elements each, until `visit` returns false (DC2). A digest is of
-    /// the elements whose version is not later than `until`.
+    /// Visits the ends of ranges of at least `per_range` elements each, until `visit` returns false (DC2). Their digests
+    /// are of the elements that have no later version than `until`.
     ///
     /// # Errors
     /// If a segment cannot be read. Then what was visited is not all.
