@@ -8,7 +8,7 @@ import pyarrow.compute as pc
 import pytest
 from conftest import SEED
 from engines import clusters_of
-from simshard import _arrow_parts, find_pairs
+from simshard import _arrow_parts, find_pairs, fingerprint
 from simshard._inputs import Fingerprints
 from simshard._parts import Leads, forest
 
@@ -75,6 +75,26 @@ def test_tasks_find_pairs_and_clusters_in_batches_of_rows(heavy_rows: int) -> No
     links = [batch for task in tasks for batch in _arrow_parts.links_of(task, leads)]
     smallest = {b: a for a, b in pairs_in(list(_arrow_parts.merged(links)))}
     assert {value: smallest.get(value, value) for value in fingerprints.tolist()} == clusters_of(fingerprints)
+
+
+TEXTS = ["one two three", None, "", "Ein Text über Füchse", "!"]
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        pa.array(TEXTS),
+        pa.array(TEXTS, pa.large_string()),
+        pa.array(TEXTS, pa.string_view()),
+        pa.array(["x", *TEXTS])[1:],
+    ],
+)
+def test_tasks_add_fingerprints_to_batches(texts: pa.Array) -> None:
+    batch = pa.record_batch({"body": texts})
+    (added,) = _arrow_parts.add_fingerprints([batch], "body", "words-v3", "fingerprint")
+    assert added.schema.names == ["body", "fingerprint"]
+    first, last = fingerprint([TEXTS[0], TEXTS[3]]).view(np.int64).tolist()
+    assert added.column("fingerprint").to_pylist() == [first, None, None, last, None]
 
 
 def pairs_in(batches: list[pa.RecordBatch]) -> list[tuple[int, int]]:
