@@ -8,8 +8,10 @@ const WORDS_V1: [&str; 4] = ["--recipe", "words-v1", "--threads", "1"];
 
 pub(super) fn cases() -> Vec<Case> {
     let mut cases = pair_cases();
+    cases.push(published_case());
     cases.extend(dense_cases());
     cases.extend(recipe_cases());
+    cases.extend(words_cases());
     cases.push(evaluate_case());
     cases.extend(dedup_cases());
     cases
@@ -76,18 +78,6 @@ fn pair_cases() -> Vec<Case> {
         ),
         Case::light(
             &[row(
-                "pairs-published",
-                "the same on one thread, against the multi-sort of the crate `all-pairs-hamming` 0.1.0 with 4 blocks",
-                AtLeast(3.0),
-                Times,
-            )],
-            |programs| {
-                let figure = programs.bench("batch", &["--threads", "1"], "published")?;
-                Ok(vec![figure.number("against_published")?])
-            },
-        ),
-        Case::light(
-            &[row(
                 "pairs-file",
                 "`find-pairs` of 1M decimal numbers, file to file, whole process, two threads",
                 AtMost(0.15),
@@ -113,6 +103,22 @@ fn pair_cases() -> Vec<Case> {
             |programs| Ok(all_pairs(programs, "100000000", "2")?.seconds_and_gigabytes()),
         ),
     ]
+}
+
+/// All pairs against what is published.
+fn published_case() -> Case {
+    Case::light(
+        &[row(
+            "pairs-published",
+            "all pairs of 1M random, k = 3, one thread, against the multi-sort of the crate `all-pairs-hamming` 0.1.0",
+            Target::AtLeast(3.0),
+            Unit::Times,
+        )],
+        |programs| {
+            let figure = programs.bench("batch", &["--threads", "1"], "published")?;
+            Ok(vec![figure.number("against_published")?])
+        },
+    )
 }
 
 fn dense_cases() -> Vec<Case> {
@@ -160,37 +166,11 @@ fn dense_cases() -> Vec<Case> {
     ]
 }
 
-fn recipe_cases() -> Vec<Case> {
+/// What `words-v1` does, against other work in one run.
+fn words_cases() -> Vec<Case> {
     use Target::AtLeast;
-    use Unit::{MegabytesASecond, Times};
+    use Unit::Times;
     vec![
-        Case::light(
-            &[
-                row(
-                    "words-v1",
-                    "`words-v1` over real text, one thread, JSONL parsing included",
-                    AtLeast(400.0),
-                    MegabytesASecond,
-                ),
-                row(
-                    "words-v3",
-                    "`words-v3` over the same text, against `words-v1`",
-                    AtLeast(0.75),
-                    Times,
-                ),
-                row(
-                    "words-v2",
-                    "`words-v2` over the same text, against `words-v1`",
-                    AtLeast(0.75),
-                    Times,
-                ),
-            ],
-            |programs| {
-                let first = programs.hash("words-v1")?;
-                let newer = [programs.hash("words-v3")?, programs.hash("words-v2")?];
-                Ok(vec![first, newer[0] / first, newer[1] / first])
-            },
-        ),
         Case::light(
             &[row(
                 "words-v1-json",
@@ -234,6 +214,40 @@ fn recipe_cases() -> Vec<Case> {
                 let figure = programs.bench("batch", &WORDS_V1, "scripts")?;
                 let fields = ["cyrillic_against_ascii", "chinese_against_ascii"];
                 fields.iter().map(|field| figure.number(field)).collect()
+            },
+        ),
+    ]
+}
+
+fn recipe_cases() -> Vec<Case> {
+    use Target::AtLeast;
+    use Unit::{MegabytesASecond, Times};
+    vec![
+        Case::light(
+            &[
+                row(
+                    "words-v1",
+                    "`words-v1` over real text, one thread, JSONL parsing included",
+                    AtLeast(400.0),
+                    MegabytesASecond,
+                ),
+                row(
+                    "words-v3",
+                    "`words-v3` over the same text, against `words-v1`",
+                    AtLeast(0.75),
+                    Times,
+                ),
+                row(
+                    "words-v2",
+                    "`words-v2` over the same text, against `words-v1`",
+                    AtLeast(0.75),
+                    Times,
+                ),
+            ],
+            |programs| {
+                let first = programs.hash("words-v1")?;
+                let newer = [programs.hash("words-v3")?, programs.hash("words-v2")?];
+                Ok(vec![first, newer[0] / first, newer[1] / first])
             },
         ),
         Case::light(

@@ -5,6 +5,7 @@ use crate::bench::figures::{Figure, Programs};
 
 pub(super) fn cases() -> Vec<Case> {
     let mut cases = search_cases();
+    cases.extend(compared_cases());
     cases.extend(large_cases());
     cases.extend(change_cases());
     cases
@@ -35,6 +36,23 @@ fn search_cases() -> Vec<Case> {
                 Ok(vec![one, two / one])
             },
         ),
+        Case::light(
+            &[row(
+                "faiss",
+                "find_all bulk against FAISS `IndexBinaryMultiHash(64, 4, 16)`, one thread, n = 1M",
+                AtLeast(25.0),
+                Times,
+            )],
+            |programs| Ok(vec![programs.times_faiss()?]),
+        ),
+    ]
+}
+
+/// Searches against those of random fingerprints, at the level of the section.
+fn compared_cases() -> Vec<Case> {
+    use Target::AtLeast;
+    use Unit::{Millions, Times};
+    vec![
         Case::light(
             &[
                 row(
@@ -67,15 +85,6 @@ fn search_cases() -> Vec<Case> {
                 let best = find_all(programs, MILLION, "random", "1")?;
                 Ok(vec![programs.find_all_in_plain_code()? / best / 1e6])
             },
-        ),
-        Case::light(
-            &[row(
-                "faiss",
-                "find_all bulk against FAISS `IndexBinaryMultiHash(64, 4, 16)`, one thread, n = 1M",
-                AtLeast(25.0),
-                Times,
-            )],
-            |programs| Ok(vec![programs.times_faiss()?]),
         ),
     ]
 }

@@ -13,8 +13,8 @@
 //! it is a space or line feed after white space. The two parts have the words of the whole: a mark that follows the
 //! character stays with it, in the second part. ([`is_cut`], tested by `cut_texts_have_the_words_of_the_whole`.)
 //!
-//! The text is cut into pieces of ASCII alone, short enough for buffers on the stack, and the gaps
-//! between, which the library handles.
+//! The text is cut into pieces of ASCII alone, short enough for buffers on the stack, and what lies
+//! between, which [`wide`](super::wide) and the library handle.
 //!
 //! # Words
 //!
