@@ -156,7 +156,7 @@ impl<'a> Programs<'a> {
         self.hash_on(recipe, "1")
     }
 
-    /// The same on so many threads.
+    /// The same on this number of threads.
     pub(super) fn hash_on(&self, recipe: &str, threads: &str) -> anyhow::Result<f64> {
         let figure = self.bench("batch", &["--recipe", recipe, "--threads", threads], "hash")?;
         figure.number("megabytes_per_second")

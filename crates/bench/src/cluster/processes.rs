@@ -286,18 +286,17 @@ impl Node {
 
     /// Freezes it: its connections stay, but nothing answers.
     pub(super) fn freeze(&self) -> anyhow::Result<()> {
-        Ok(kill_process(
-            Pid::from_child(&self.process.child),
-            Signal::STOP,
-        )?)
+        self.signal(Signal::STOP)
     }
 
     /// Lets it go on.
     pub(super) fn thaw(&self) -> anyhow::Result<()> {
-        Ok(kill_process(
-            Pid::from_child(&self.process.child),
-            Signal::CONT,
-        )?)
+        self.signal(Signal::CONT)
+    }
+
+    fn signal(&self, signal: Signal) -> anyhow::Result<()> {
+        let process = Pid::from_child(&self.process.child);
+        Ok(kill_process(process, signal)?)
     }
 
     /// Deletes its data, once it has ended.
