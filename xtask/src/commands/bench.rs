@@ -2,6 +2,7 @@
 //! size` estimates by.
 
 use std::fs;
+use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::{Context, bail};
@@ -66,13 +67,21 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let before = fs::read_to_string(&path).unwrap_or_default();
     let page = bench::page(&before, &machine, &measured);
     if arguments.only.is_empty() || arguments.write {
-        fs::write(&path, &page).with_context(|| format!("cannot write {}", path.display()))?;
+        write(&path, &page)?;
         let constants = bench::constants(&page).context("not all rows were ever measured")?;
         let path = workspace.root().join(CONSTANTS);
-        fs::write(&path, constants).with_context(|| format!("cannot write {}", path.display()))?;
+        // The next run would build the program anew if this file were.
+        let before = fs::read_to_string(&path).unwrap_or_default();
+        if before != constants {
+            write(&path, &constants)?;
+        }
     }
     println!("\n{page}");
     Ok(ExitCode::SUCCESS)
+}
+
+fn write(path: &Path, text: &str) -> anyhow::Result<()> {
+    fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))
 }
 
 fn measure(cases: Vec<Case>, programs: &Programs, runs: usize) -> anyhow::Result<Vec<Measured>> {
