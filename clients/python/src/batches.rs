@@ -19,6 +19,9 @@ use crate::pairs::{as_pairs, searched};
 /// Batches that wait to be taken. The search waits too once there are this many.
 const WAITING: usize = 1;
 
+/// What the operating system calls the threads of such a search.
+const THREADS: &str = "simshard-pairs";
+
 /// An iterator of batches. A thread searches for them; it ends when this is dropped.
 #[pyclass(frozen, module = "simshard._simshard")]
 #[derive(Debug)]
@@ -38,7 +41,8 @@ pub(crate) fn pair_batches(
 ) -> PyResult<PairBatches> {
     let (fingerprints, search) = searched(fingerprints, distance, blocks)?;
     // What runs between two batches may need the threads that all share, so the search has others.
-    let threads = rayon::ThreadPoolBuilder::new().build();
+    let threads = rayon::ThreadPoolBuilder::new().thread_name(|_| THREADS.to_owned());
+    let threads = threads.build();
     let threads = threads.map_err(|error| PyRuntimeError::new_err(error.to_string()))?;
     let interrupted = Arc::new(Interrupted::default());
     let (found, batches) = mpsc::sync_channel(WAITING);
@@ -46,7 +50,7 @@ pub(crate) fn pair_batches(
         let interrupted = Arc::clone(&interrupted);
         move || threads.install(|| send(fingerprints, search, size, &interrupted, &found))
     };
-    let thread = thread::Builder::new().spawn(work);
+    let thread = thread::Builder::new().name(THREADS.to_owned()).spawn(work);
     let thread = thread.map_err(|error: io::Error| PyErr::from(error))?;
     Ok(PairBatches {
         batches: Mutex::new(batches),
