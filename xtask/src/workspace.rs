@@ -98,10 +98,11 @@ impl Workspace {
         command
     }
 
-    /// Makes a command run at the root, untouched by the settings of the user's own cluster.
+    /// Makes a command run at the root, untouched by the settings of the user's own cluster and by what cargo tells of this
+    /// package. Some build scripts look at that, and would run again, as would the compiler for all that depends on them.
     pub(crate) fn at_root<'a>(&self, command: &'a mut Command) -> &'a mut Command {
         for (name, _) in env::vars_os() {
-            if is_setting(&name) {
+            if is_setting(&name) || names_package(&name) {
                 command.env_remove(name);
             }
         }
@@ -115,6 +116,12 @@ impl Workspace {
 /// Whether a variable would change what `simshard` does.
 fn is_setting(name: &OsStr) -> bool {
     name != LONG && name.as_encoded_bytes().starts_with(b"SIMSHARD_")
+}
+
+/// Whether cargo tells by a variable which package it runs.
+fn names_package(name: &OsStr) -> bool {
+    let name = name.to_string_lossy();
+    name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_")
 }
 
 #[cfg(test)]
@@ -146,6 +153,9 @@ mod tests {
         assert!(is_setting("SIMSHARD_ROUTER".as_ref()));
         assert!(!is_setting("SIMSHARD_LONG".as_ref()));
         assert!(!is_setting("PATH".as_ref()));
+        assert!(names_package("CARGO_PKG_NAME".as_ref()));
+        assert!(names_package("CARGO_MANIFEST_DIR".as_ref()));
+        assert!(!names_package("CARGO_HOME".as_ref()));
     }
 
     #[test]

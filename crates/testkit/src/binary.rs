@@ -1,6 +1,7 @@
 //! The `simshard` binary, for tests outside its own package: to those cargo does not say where it is.
 
 use std::env;
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::LazyLock;
@@ -46,7 +47,13 @@ fn build(place: &Place) -> PathBuf {
     let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     // A test among the targets makes cargo choose the features of dependencies as for `cargo test`, so that it
     // compiles nothing that is there already.
-    let status = Command::new(cargo)
+    let mut command = Command::new(cargo);
+    // Cargo tells a test its package. Some build scripts look at that, and would run again, as would the compiler for all
+    // that depends on them.
+    for (name, _) in env::vars_os().filter(|(name, _)| names_package(name)) {
+        command.env_remove(name);
+    }
+    let status = command
         .args(["build", "--quiet", "--workspace", "--all-features"])
         .args(["--bin", "simshard", "--test", "tidy"])
         .args(["--profile", place.profile(), "--target-dir"])
@@ -55,6 +62,12 @@ fn build(place: &Place) -> PathBuf {
         .status();
     assert!(status.expect("cargo starts").success(), "no binary");
     place.target.join(&place.folder).join("simshard")
+}
+
+/// Whether cargo tells by this variable which package it runs.
+fn names_package(variable: &OsStr) -> bool {
+    let variable = variable.to_string_lossy();
+    variable.starts_with("CARGO_PKG_") || variable.starts_with("CARGO_MANIFEST_")
 }
 
 #[cfg(test)]
@@ -70,6 +83,15 @@ mod tests {
         let release = place("/a/target/release/deps/processes-123");
         assert_eq!(release.profile(), "release");
         assert_ne!(debug, release);
+    }
+
+    #[test]
+    fn variables_of_the_package_are_those_that_cargo_sets_for_this_test() {
+        let all: Vec<_> = env::vars_os().map(|(name, _)| name).collect();
+        for name in ["CARGO_PKG_NAME", "CARGO_MANIFEST_DIR"] {
+            assert!(all.iter().any(|set| set == name) && names_package(OsStr::new(name)));
+        }
+        assert!(!names_package(OsStr::new("CARGO_HOME")));
     }
 
     #[test]
