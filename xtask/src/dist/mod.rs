@@ -4,6 +4,7 @@
 //! times are those of the last commit, and files have one order and no owner.
 
 mod build;
+mod pages;
 mod trial;
 
 use std::fs;
@@ -82,7 +83,9 @@ fn pack(workspace: &Workspace, program: &Path, target: Target) -> anyhow::Result
     process::run(copy)?;
     let mut copy = Command::new("cp");
     let copy = workspace.at_root(&mut copy).arg("--parents");
-    process::run(copy.args(beside(workspace)?).arg(&folder))?;
+    let packed = beside(workspace)?;
+    process::run(copy.args(&packed).arg(&folder))?;
+    pages::rewrite(&folder, &packed)?;
     let archive = dist.join(format!("{name}.tar.gz"));
     let mut tar = Command::new("tar");
     workspace.at_root(&mut tar).args([
