@@ -37,6 +37,10 @@ pub struct NodeSettings {
     /// Its share of the documents, in proportion to the shares of other nodes. One without has 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub capacity: Option<NonZeroU32>,
+    /// How many megabytes (10^6 bytes) of copies of shards it may receive in a second, and how many it may send. One
+    /// without has no limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub copy_rate: Option<NonZeroU32>,
 }
 
 /// What is set for each node. One without an entry has the default.

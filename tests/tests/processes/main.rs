@@ -31,6 +31,7 @@ mod guarded_etcd;
 mod hung_disk;
 mod installed_records;
 mod interruptions;
+mod limited_copies;
 mod load;
 mod lost_metadata;
 mod moves;

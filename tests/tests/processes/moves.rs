@@ -13,7 +13,7 @@ use crate::load::{Load, create};
 use crate::records::{records, until_all};
 
 /// Runs a command about the cluster, which must succeed.
-fn operate(cluster: &ProcessCluster, command: &[&str]) -> String {
+pub(crate) fn operate(cluster: &ProcessCluster, command: &[&str]) -> String {
     let output = tell(cluster, command);
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{command:?}: {said}");
@@ -97,7 +97,7 @@ async fn plans_know_zones_and_capacities_and_documents() {
     let capable = shares_of(&["rebalance"]);
     assert!((145..=176).contains(&capable[0]), "{capable:?}");
     let nodes = operate(&cluster, &["nodes"]);
-    assert!(nodes.contains("\tno\t\t5\n"), "{nodes}");
+    assert!(nodes.contains("\tno\t\t5\tnone\n"), "{nodes}");
     operate(&cluster, &["set-capacity", "n1", "1"]);
     for (node, zone) in [("n1", "a"), ("n2", "a"), ("n3", "b"), ("n4", "b")] {
         operate(&cluster, &["set-zone", node, zone]);
@@ -158,7 +158,7 @@ fn all_of(holders: &[BTreeSet<StoreId>]) -> BTreeSet<StoreId> {
 }
 
 /// Runs a command about the cluster, which must fail and say so.
-fn refuse(cluster: &ProcessCluster, command: &[&str], problem: &str) {
+pub(crate) fn refuse(cluster: &ProcessCluster, command: &[&str], problem: &str) {
     let output = tell(cluster, command);
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(!output.status.success(), "{command:?}");

@@ -185,6 +185,16 @@ what nodes have by default. The command moves nothing by itself.
 Example:
   simshard cluster set-capacity n1 2")]
     SetCapacity(settings::CapacityArgs),
+    /// Say how fast a node may copy shards, so that searches and inserts do not wait for it
+    #[command(after_help = "\
+All copies to the node share the rate, and so do all copies from it. Without a
+limit they go as fast as both nodes can. The limit acts at once, on copies under
+way too. What nodes compare in `scrub` does not count.
+
+Examples:
+  simshard cluster set-limits n1 --copy-rate 50   # 50 MB a second
+  simshard cluster set-limits n1 --none")]
+    SetLimits(settings::LimitsArgs),
 }
 
 /// Where the metadata is.
@@ -241,6 +251,7 @@ pub async fn run(command: ClusterCommand) -> anyhow::Result<()> {
         ClusterCommand::SetReplication(args) => replication::run(&args).await,
         ClusterCommand::SetZone(args) => settings::set_zone(&args).await,
         ClusterCommand::SetCapacity(args) => settings::set_capacity(&args).await,
+        ClusterCommand::SetLimits(args) => settings::set_limits(&args).await,
     }
 }
 

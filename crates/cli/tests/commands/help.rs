@@ -130,13 +130,14 @@ fn find_pairs_has_the_name_of_its_ancestor_too() {
 }
 
 /// The commands that print no table: they print documents, a story for people, or nothing.
-const WITHOUT_TABLES: [&str; 22] = [
+const WITHOUT_TABLES: [&str; 23] = [
     "simshard cluster adopt",
     "simshard cluster force",
     "simshard cluster init",
     "simshard cluster move",
     "simshard cluster remove",
     "simshard cluster set-capacity",
+    "simshard cluster set-limits",
     "simshard cluster set-replication",
     "simshard cluster set-zone",
     "simshard cluster undrain",

@@ -113,6 +113,7 @@ fn a_cluster_is_printed_as_json_too() {
             "drained": row[4] == "yes",
             "zone": null,
             "capacity": 1,
+            "copy_rate": null,
         });
         assert_eq!(nodes, [expected]);
         answers

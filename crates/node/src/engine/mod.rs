@@ -19,6 +19,7 @@ mod find;
 mod heat;
 mod look_up;
 mod on_demand;
+mod pace;
 mod pages;
 mod pairs;
 mod scan;
@@ -46,6 +47,8 @@ pub(crate) use copies::{ComparedRanges, CopyItem, CopyRequest, own_elements};
 pub(crate) use find::NearQuery;
 use heat::{Heat, Warmer, Warming};
 pub(crate) use on_demand::CorpusRecords;
+use pace::CopyPace;
+pub(crate) use pace::Pace;
 pub(crate) use pairs::PairQuery;
 pub(crate) use threads::{Class, Threads};
 
@@ -73,6 +76,8 @@ pub(crate) struct Engine {
     joins: Arc<Semaphore>,
     /// A permit for each shard that is being copied from here.
     copies: Arc<Semaphore>,
+    /// How fast copies go.
+    copy_pace: CopyPace,
     /// A permit for each shard that another node compares with its own replica.
     comparisons: Arc<Semaphore>,
     /// A permit for each shard that this node scrubs.
@@ -136,10 +141,16 @@ impl Engine {
             max_answer_bytes,
             joins: Arc::new(Semaphore::new(pairs::MOST_JOINS)),
             copies: Arc::new(Semaphore::new(copies::MOST_AT_ONCE)),
+            copy_pace: CopyPace::default(),
             comparisons: Arc::new(Semaphore::new(copies::MOST_AT_ONCE)),
             scrubs: Arc::new(Semaphore::new(MOST_SCRUBS)),
             entering: tokio::sync::Mutex::default(),
         })
+    }
+
+    /// How fast copies go, to this node and from it.
+    pub(crate) const fn copy_pace(&self) -> &CopyPace {
+        &self.copy_pace
     }
 
     /// Waits until the storage has failed for good: nothing can be acknowledged any more.

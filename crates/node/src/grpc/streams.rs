@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use futures_util::future::ready;
 use futures_util::{Stream, StreamExt, stream};
+use prost::Message;
 use simshard_proto::shard::v1 as pb;
 use simshard_proto::{Violations, check_batch, shards_into};
 use simshard_simhash::PairsWanted;
@@ -101,8 +102,17 @@ pub(super) async fn copy_shard(
         }),
         ..pb::CopyShardResponse::default()
     };
-    let parts = ReceiverStream::new(source.parts);
-    let parts = parts.map(|part| part.map(Into::into).map_err(Status::from));
+    let pace = (!request.compares).then(|| Arc::clone(&engine.copy_pace().sent));
+    let parts = ReceiverStream::new(source.parts).then(move |part| {
+        let part = part.map(pb::CopyShardResponse::from);
+        let pace = pace.clone();
+        async move {
+            if let (Some(pace), Ok(part)) = (pace, &part) {
+                pace.take(part.encoded_len()).await;
+            }
+            part.map_err(Status::from)
+        }
+    });
     let first = stream::once(ready(Ok(first)));
     Ok(Response::new(Box::pin(first.chain(parts))))
 }

@@ -20,7 +20,7 @@ use tokio_util::sync::CancellationToken;
 use tonic::transport::{Channel, Endpoint};
 use tonic::{Status, Streaming};
 
-use crate::engine::Engine;
+use crate::engine::{Engine, Pace};
 use crate::error::NodeError;
 
 /// Where a shard is copied from.
@@ -163,6 +163,7 @@ async fn write(
         asking,
         ..
     } = begun;
+    let parts = paced(parts, &engine.copy_pace().received);
     let (sender, coming) = mpsc::channel(WAITING_MESSAGES);
     let store = Arc::clone(engine.store());
     let written = spawn_blocking(move || {
@@ -184,6 +185,20 @@ async fn write(
     // What is cut off by that is not taken for whole.
     let (_, written) = tokio::join!(forwarded, written);
     written.unwrap_or_else(|_| Err(Status::cancelled("the node stops")))
+}
+
+/// Lets the parts of a copy through at the rate that is allowed.
+fn paced(
+    parts: Parts,
+    pace: &Pace,
+) -> impl Stream<Item = Result<pb::CopyShardResponse, Status>> + Unpin {
+    let paced = parts.then(async move |part| {
+        if let Ok(part) = &part {
+            pace.take(part.encoded_len()).await;
+        }
+        part
+    });
+    Box::pin(paced)
 }
 
 /// Hands on what comes, an error too: a stream that breaks has not come to its end.

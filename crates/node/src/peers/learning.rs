@@ -51,6 +51,7 @@ pub(super) async fn run(
             );
         }
         let layout = Arc::clone(&followed.borrow());
+        engine.copy_pace().set(peers.copy_rate(&layout));
         let now = Instant::now();
         let live = peers.others.lock().live(now);
         let roles = engine.roles();

@@ -43,6 +43,7 @@ pub use scrubbing::{
 };
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -250,6 +251,13 @@ impl Peers {
             .flat_map(|targets| &**targets)
             .filter(|(_, nodes)| nodes.contains(&own.id));
         own.map(|(shard, _)| *shard).collect()
+    }
+
+    /// How many megabytes of copies a second this node may receive, and send, by what an operator has set.
+    fn copy_rate(&self, layout: &ClusterLayout) -> Option<NonZeroU32> {
+        let own = layout.node_of(self.own)?;
+        let settings = self.settings.borrow();
+        settings.as_ref()?.get(&own.id)?.copy_rate
     }
 
     /// The stores that are dead, by what is known.

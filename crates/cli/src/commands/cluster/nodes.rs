@@ -41,11 +41,12 @@ pub(super) async fn run(args: &TableArgs) -> anyhow::Result<()> {
                 "drained": set.is_drained,
                 "zone": set.zone,
                 "capacity": capacity(&set),
+                "copy_rate": set.copy_rate,
             }))?;
         }
         return Ok(());
     }
-    let mut text = "node\taddress\tstore\tanswers\tdrained\tzone\tcapacity".to_owned();
+    let mut text = "node\taddress\tstore\tanswers\tdrained\tzone\tcapacity\tcopy rate".to_owned();
     for (store, answers) in &rows {
         let RegisteredStore {
             id, node, address, ..
@@ -60,8 +61,10 @@ pub(super) async fn run(args: &TableArgs) -> anyhow::Result<()> {
         let set = set(node);
         let drained = if set.is_drained { "yes" } else { "no" };
         let (zone, capacity) = (set.zone.as_deref().unwrap_or_default(), capacity(&set));
+        let rate = set.copy_rate.map(|rate| rate.to_string());
+        let rate = rate.unwrap_or_else(|| "none".to_owned());
         text.push_str(&format!(
-            "\n{node}\t{address}\t{id}\t{answers}\t{drained}\t{zone}\t{capacity}"
+            "\n{node}\t{address}\t{id}\t{answers}\t{drained}\t{zone}\t{capacity}\t{rate}"
         ));
     }
     say::print(&text)?;

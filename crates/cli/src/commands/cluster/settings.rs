@@ -1,4 +1,4 @@
-//! `simshard cluster set-zone` and `set-capacity`: what a plan is to know of nodes.
+//! `simshard cluster set-zone` and `set-capacity`: what a plan is to know of nodes. `set-limits`: how fast they copy.
 
 use std::num::NonZeroU32;
 
@@ -41,21 +41,46 @@ pub struct CapacityArgs {
     pub metadata: MetadataArgs,
 }
 
+/// Arguments of `cluster set-limits`.
+#[derive(Args, Debug)]
+pub struct LimitsArgs {
+    /// The node
+    #[arg(value_name = "NODE", value_parser = node_name, add = completion::nodes())]
+    pub node: NodeId,
+    /// How many megabytes of shards it may receive in a second, and how many it may send
+    #[arg(long, value_name = "MB", required_unless_present = "none")]
+    pub copy_rate: Option<NonZeroU32>,
+    /// Set no limit
+    #[arg(long, conflicts_with = "copy_rate")]
+    pub none: bool,
+    /// Where the metadata is.
+    #[command(flatten)]
+    pub metadata: MetadataArgs,
+}
+
 /// Puts a node in a zone, or in none.
 pub(super) async fn set_zone(args: &ZoneArgs) -> anyhow::Result<()> {
     let zone = args.zone.as_ref().map(NodeId::to_string);
     let change = |settings: &mut NodeSettings| settings.zone.clone_from(&zone);
-    set(&args.metadata, &args.node, change).await
+    plan_by(&args.metadata, &args.node, change).await
 }
 
 /// Says how much a node can hold.
 pub(super) async fn set_capacity(args: &CapacityArgs) -> anyhow::Result<()> {
     let capacity = (args.capacity > NonZeroU32::MIN).then_some(args.capacity);
     let change = |settings: &mut NodeSettings| settings.capacity = capacity;
-    set(&args.metadata, &args.node, change).await
+    plan_by(&args.metadata, &args.node, change).await
 }
 
-async fn set(
+/// Says how fast a node may copy shards.
+pub(super) async fn set_limits(args: &LimitsArgs) -> anyhow::Result<()> {
+    let change = |settings: &mut NodeSettings| settings.copy_rate = args.copy_rate;
+    change_node_settings(&*args.metadata.keys()?, &args.node, change).await?;
+    Ok(())
+}
+
+/// Changes what plans know of a node.
+async fn plan_by(
     metadata: &MetadataArgs,
     node: &NodeId,
     change: impl Fn(&mut NodeSettings),
