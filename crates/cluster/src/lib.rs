@@ -50,7 +50,7 @@ pub use node_settings::{
 };
 pub use published::{Published, publish, published, published_in, published_key};
 pub use records::RegisteredStore;
-pub use registered::{registered_stores, unregister};
+pub use registered::{check_holds_nothing, registered_stores, unregister};
 pub use shared_reading::{METADATA_PATIENCE, ReadingError, SharedReading};
 pub use simshard_topology::CorpusUid;
 pub use steps::{Changed, Forced, Steps, force, take_steps, wish};

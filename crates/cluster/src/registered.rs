@@ -49,6 +49,33 @@ impl Registered {
         Ok(of_cluster().find(|other| other.node == store.node))
     }
 
+    fn store_of(&self, node: &NodeId) -> Result<&RegisteredStore, MetadataError> {
+        let mut stores = self.stores.iter();
+        let store = stores.find(|store| store.node == *node);
+        store.ok_or_else(|| MetadataError::NotRegistered {
+            missing: node.to_string(),
+        })
+    }
+
+    /// The shards that a store holds, or whose records or targets name it.
+    async fn shards_of(
+        &self,
+        keys: &dyn KeyValueStore,
+        store: &RegisteredStore,
+    ) -> Result<ShardSet, MetadataError> {
+        let mut shards = ShardSet::EMPTY;
+        if self.cluster.is_some() {
+            let records = records_in(&keys.read(keys::SHARDS).await?)?;
+            let named = records.iter().filter(|(_, record)| record.names(store.id));
+            shards = named.map(|(shard, _)| *shard).collect();
+        }
+        let targets = targets(keys, |_| {}).await?;
+        let meant = targets
+            .iter()
+            .filter(|(_, nodes)| nodes.contains(&store.node));
+        Ok(shards.union(&meant.map(|(shard, _)| *shard).collect()))
+    }
+
     /// Whether a store was registered for one that was lost.
     pub(crate) fn is_replacement(&self, store: &RegisteredStore) -> bool {
         let mut stores = self.stores.iter();
@@ -130,21 +157,9 @@ pub(crate) fn node_of(store: &RegisteredStore) -> Node {
 /// it. [`MetadataError::Raced`] if others registered at the same time. Else when the keys cannot be read or written.
 pub async fn unregister(keys: &dyn KeyValueStore, node: &NodeId) -> Result<(), MetadataError> {
     let registered = Registered::read(keys).await?;
-    let mut stores = registered.stores.iter();
-    let Some(store) = stores.find(|store| store.node == *node) else {
-        let missing = node.to_string();
-        return Err(MetadataError::NotRegistered { missing });
-    };
+    let store = registered.store_of(node)?;
     // Read after the registrations: who names the store later changes those too.
-    let mut shards = ShardSet::EMPTY;
-    if registered.cluster.is_some() {
-        let records = records_in(&keys.read(keys::SHARDS).await?)?;
-        let named = records.iter().filter(|(_, record)| record.names(store.id));
-        shards = named.map(|(shard, _)| *shard).collect();
-    }
-    let targets = targets(keys, |_| {}).await?;
-    let meant = targets.iter().filter(|(_, nodes)| nodes.contains(node));
-    let shards = shards.union(&meant.map(|(shard, _)| *shard).collect());
+    let shards = registered.shards_of(keys, store).await?;
     if !shards.is_empty() {
         let node = node.clone();
         return Err(MetadataError::StillHolds { node, shards });
@@ -159,6 +174,25 @@ pub async fn unregister(keys: &dyn KeyValueStore, node: &NodeId) -> Result<(), M
         Outcome::Committed(_) => Ok(()),
         Outcome::Conflict => Err(MetadataError::Raced),
     }
+}
+
+/// Fails if a node holds shards, or is to hold some.
+///
+/// # Errors
+/// [`MetadataError::StillHolds`] then. [`MetadataError::NotRegistered`] if there is no such node. Else when the keys
+/// cannot be read or understood.
+pub async fn check_holds_nothing(
+    keys: &dyn KeyValueStore,
+    node: &NodeId,
+) -> Result<(), MetadataError> {
+    let registered = Registered::read(keys).await?;
+    let store = registered.store_of(node)?;
+    let shards = registered.shards_of(keys, store).await?;
+    if shards.is_empty() {
+        return Ok(());
+    }
+    let node = node.clone();
+    Err(MetadataError::StillHolds { node, shards })
 }
 
 /// The stores that are registered.
@@ -183,6 +217,8 @@ mod tests {
     async fn a_node_is_taken_out_only_if_nothing_names_it() {
         let keys = cluster().await;
         let n1 = NodeId::new("n1").unwrap();
+        let refused = check_holds_nothing(&keys, &n1).await;
+        assert!(matches!(refused, Err(MetadataError::StillHolds { .. })));
         let refused = unregister(&keys, &n1).await.unwrap_err().to_string();
         assert!(
             refused.starts_with("node n1 holds shards 00-ff, or"),

@@ -2,7 +2,9 @@
 
 use anyhow::bail;
 use clap::Args;
-use simshard_cluster::{KeyValueStore, NodeSettings, change_node_settings, unregister};
+use simshard_cluster::{
+    KeyValueStore, NodeSettings, change_node_settings, check_holds_nothing, unregister,
+};
 use simshard_topology::{NodeId, ShardMap};
 
 use super::asked::Cluster;
@@ -134,7 +136,10 @@ pub(super) async fn remove(args: &NodeArgs) -> anyhow::Result<()> {
     let keys = args.metadata.keys()?;
     let node = &args.node;
     let cluster = Cluster::ask(&*keys).await?;
-    if cluster.answers(cluster.of_node(node)?.id) {
+    let store = cluster.of_node(node)?.id;
+    // It is to be stopped only once it holds nothing.
+    check_holds_nothing(&*keys, node).await?;
+    if cluster.answers(store) {
         bail!("{node} still runs: stop it, and run this command again");
     }
     repeat_if_raced(async || Ok(unregister(&*keys, node).await?)).await?;

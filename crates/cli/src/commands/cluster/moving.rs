@@ -75,7 +75,11 @@ pub(super) async fn apply(
     wait: &Wait,
 ) -> anyhow::Result<()> {
     set_targets(keys, &wanted, ShardSet::EMPTY).await?;
-    Placing::At(wanted).wait(keys, wait).await
+    let placing = Placing {
+        targets: wanted,
+        and_hot: false,
+    };
+    placing.wait(keys, wait).await
 }
 
 /// Plans where all shards are to be, and moves them there.

@@ -52,8 +52,12 @@ pub(super) async fn run(args: &ReplicationArgs) -> anyhow::Result<()> {
     ));
     // Nodes that never held a shard come to a target at once.
     let targets = ShardId::all().map(|shard| (shard, nodes_of(&plan.map, shard)));
-    set_targets(&*keys, &targets.collect(), ShardSet::EMPTY).await?;
-    Placing::Replicas.wait(&*keys, &args.wait).await
+    let placing = Placing {
+        targets: targets.collect(),
+        and_hot: true,
+    };
+    set_targets(&*keys, &placing.targets, ShardSet::EMPTY).await?;
+    placing.wait(&*keys, &args.wait).await
 }
 
 /// Writes down how many replicas shards are to have, and how many of them hot.
