@@ -29,8 +29,9 @@ impl Share {
         let scale = 1.0 + Z * Z / n;
         Some(Self {
             value,
-            low: ((middle - half) / scale).max(0.0),
-            high: ((middle + half) / scale).min(1.0),
+            // Rounding must not part it from the share.
+            low: ((middle - half) / scale).clamp(0.0, value),
+            high: ((middle + half) / scale).clamp(value, 1.0),
         })
     }
 
@@ -102,6 +103,14 @@ mod tests {
         close(Share::new(0, 20), [0.0, 0.0, 0.1611]);
         close(Share::new(1, 29), [0.0345, 0.0061, 0.1718]);
         assert_eq!(Share::new(0, 0), None);
+    }
+
+    #[test]
+    fn a_share_is_within_its_interval() {
+        for n in 1..2000 {
+            assert_eq!(Share::new(n, n).unwrap().high, 1.0);
+            assert_eq!(Share::new(0, n).unwrap().low, 0.0);
+        }
     }
 
     #[test]

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use simshard_simhash::{Layout, TextRecipe, chance_pairs};
 
 use super::Evaluation;
-use super::share::Quality;
+use super::share::{Quality, Share};
 
 /// A table takes less than these bytes a fingerprint.
 const BYTES_A_TABLE: usize = 7;
@@ -58,14 +58,14 @@ impl Want {
         let recall = quality.recall().map_or(0.0, |share| share.value);
         precision >= self.precision && recall >= self.recall
     }
+}
 
-    /// By what choices that meet it are compared: less is better.
-    fn cost(self, layout: Layout, quality: Quality) -> f64 {
-        if self.recall > 0.0 {
-            layout.table_count() as f64
-        } else {
-            -quality.recall().map_or(0.0, |share| share.value)
-        }
+/// What a choice is to have much of. Where a recall is wanted, what has it is good enough.
+fn goal(want: Option<Want>, quality: Quality) -> Option<Share> {
+    match want {
+        None => quality.f1(),
+        Some(want) if want.recall > 0.0 => None,
+        Some(_) => quality.recall(),
     }
 }
 
@@ -87,10 +87,10 @@ pub struct Suggestion {
 }
 
 impl Suggestion {
-    /// The choice of the fewest tables, for this number of documents, that meets what is wanted. If no
-    /// recall is wanted, it is that of the greatest recall, since distance 0 is the cheapest and finds
-    /// least. Of equal ones, and without a want, it is that of the greatest F1. None has more than
-    /// [`MOST_TABLES`]. Where precision is not measured, there is a choice only if recall alone is wanted.
+    /// The choice of the fewest tables, for this number of documents, that meets what is wanted. If no recall is wanted,
+    /// it is as good as any in recall, since distance 0 is the cheapest and finds least; without a want, in F1. One is as
+    /// good as another if its interval reaches the other's value. Of equal ones it is that of the greatest F1. None has more
+    /// than [`MOST_TABLES`]. Where precision is not measured, there is a choice only if recall alone is wanted.
     #[must_use]
     pub fn of(evaluation: &Evaluation, want: Option<Want>, documents: f64) -> Option<Self> {
         let wants_recall = want.is_some_and(|want| want.recall > 0.0);
@@ -108,11 +108,20 @@ impl Suggestion {
                 return None;
             }
             let f1 = quality.f1().map_or(0.0, |share| share.value);
-            let cost = want.map_or(0.0, |want| want.cost(layout, quality));
-            Some(((cost, -f1, distance), recipe, layout, quality))
+            let cost = (layout.table_count(), -f1, distance);
+            Some((cost, recipe, layout, quality))
         });
-        let best = choices
-            .min_by(|(a, ..), (b, ..)| a.partial_cmp(b).unwrap_or(std::cmp::Ordering::Equal));
+        let choices: Vec<_> = choices.collect();
+        let goals = choices
+            .iter()
+            .filter_map(|(.., quality)| goal(want, *quality));
+        let most = goals.map(|goal| goal.value).fold(0.0, f64::max);
+        let is_good = |quality| goal(want, quality).is_none_or(|goal| goal.high >= most);
+        let good = choices
+            .into_iter()
+            .filter(|(.., quality)| is_good(*quality));
+        let best =
+            good.min_by(|(a, ..), (b, ..)| a.partial_cmp(b).unwrap_or(std::cmp::Ordering::Equal));
         best.map(|(_, recipe, layout, quality)| Self {
             recipe,
             layout,
@@ -134,7 +143,7 @@ impl Suggestion {
         } = self;
         let (blocks, distance) = (layout.blocks(), layout.distance());
         format!(
-            "simshard corpus create CORPUS --recipe {recipe} --distance {distance} --blocks {blocks} \
+            "simshard corpus create crawl --recipe {recipe} --distance {distance} --blocks {blocks} \
              --documents {documents:e}"
         )
     }

@@ -58,7 +58,7 @@ fn figures_and_a_suggestion_are_printed() {
     );
     let last = text.lines().last().unwrap();
     assert!(
-        last.starts_with("simshard corpus create CORPUS --recipe ")
+        last.starts_with("simshard corpus create crawl --recipe ")
             && last.ends_with(" --documents 1e8"),
         "{text}"
     );
