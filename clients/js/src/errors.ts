@@ -119,7 +119,7 @@ export function fromStatus(status: CallStatus, url: string): SimshardError {
     return new SimshardError(`${problem}; give the URL of the router`, { ...details, code });
   }
   if (reason === undefined && CONNECTION_CODES.includes(code)) {
-    const advice = "start one with `simshard serve`, or give its URL";
+    const advice = "start one with `simshard serve`, in a cluster with `simshard serve router`, or give its URL";
     const message = `no router answers at ${url}: ${advice} (${status.details})`;
     return new SimshardError(message, { code, isPassing: true, cause: status });
   }

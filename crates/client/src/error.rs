@@ -21,7 +21,7 @@ pub enum ClientError {
     Refused(Box<Status>),
     /// No router answers at the URL.
     #[error(
-        "no router answers at {url}: start one with `simshard serve`, or give its URL ({problem})"
+        "no router answers at {url}: start one with `simshard serve`, in a cluster with `simshard serve router`, or give its URL ({problem})"
     )]
     NoRouter {
         /// The URL.

@@ -79,7 +79,8 @@ def error_of(failure: Any, address: str) -> SimshardError:
             code=code,
         )
     if code in CONNECTION_CODES:
-        return NoRouter(f"no router answers at {address}: start one with `simshard serve` ({message})", code=code)
+        advice = "start one with `simshard serve`, in a cluster with `simshard serve router`"
+        return NoRouter(f"no router answers at {address}: {advice} ({message})", code=code)
     if code == grpc.StatusCode.DEADLINE_EXCEEDED.name:
         return DeadlineTooShort(f"the router at {address} did not answer in time: allow more", code=code)
     if code == grpc.StatusCode.RESOURCE_EXHAUSTED.name:
