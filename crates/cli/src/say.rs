@@ -50,7 +50,7 @@ pub(crate) fn recipe(recipe: Recipe) {
     note(format!("recipe {recipe}"));
 }
 
-/// Says what was left out, if anything was, which bad lines came first, and what was read by a guess.
+/// Says what was left out, if anything was, which bad lines came first, and what may not be read as it was written.
 pub(crate) fn left_out(skipped: &Skipped) {
     if !skipped.is_empty() {
         warn(skipped);
@@ -58,8 +58,8 @@ pub(crate) fn left_out(skipped: &Skipped) {
     for bad in skipped.bad_ones() {
         warn(format!("  {bad}"));
     }
-    if let Some(guessed) = skipped.guessed() {
-        warn(guessed);
+    if let Some(doubts) = skipped.doubts() {
+        warn(doubts);
     }
 }
 

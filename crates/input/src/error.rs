@@ -149,6 +149,9 @@ pub enum InputError {
         "no record of the input holds a text: {0}; add --skip-bad-lines if that is as it should be"
     )]
     NoTexts(Kinds),
+    /// All archives are empty.
+    #[error("{first}; add --skip-bad-lines if that is as it should be")]
+    NoRecords { first: String },
     /// Bad lines, rows and records are skipped, and there is nothing else.
     #[error("nothing was read: {skipped}; the first: {first}")]
     AllBad { skipped: Skipped, first: String },

@@ -16,7 +16,7 @@ use crate::decompress::{Decompressed, ReadError};
 use crate::document::{Content, Document, MAX_RECORD_BYTES};
 use crate::error::InputError;
 use crate::format::Format;
-use crate::html::{self, Decoded, Extraction, Html};
+use crate::html::{self, Decoded, Doubt, Extraction, Html};
 use crate::ids::Ids;
 use crate::looks::Looks;
 use crate::next_item::NextItem;
@@ -141,8 +141,8 @@ impl FileDocuments {
                 }
                 let checks = self.others != OtherFiles::Read;
                 return Some(match read(path, self.ids, self.html, checks) {
-                    Ok((document, extraction, is_guessed)) => {
-                        self.found(NextItem::Document(document, extraction), is_guessed)
+                    Ok((document, extraction, doubt)) => {
+                        self.found(NextItem::Document(document, extraction), doubt)
                     }
                     Err(Refusal::OtherContent(looks)) if self.refuses(looks, &entry) => {
                         NextItem::Failed(refused(&entry, looks))
@@ -153,14 +153,14 @@ impl FileDocuments {
         }
     }
 
-    /// A document, or the count of a page whose character set is guessed, which comes before it.
-    fn found(&mut self, document: NextItem, is_guessed: bool) -> NextItem {
-        if !is_guessed {
+    /// A document, or the count of a page whose characters are in doubt, which comes before it.
+    fn found(&mut self, document: NextItem, doubt: Option<Doubt>) -> NextItem {
+        let Some(doubt) = doubt else {
             return document;
-        }
+        };
         self.next = Some(document);
         NextItem::Skipped(Skipped {
-            undeclared_pages: 1,
+            doubtful_pages: doubt.into(),
             ..Skipped::default()
         })
     }
@@ -254,15 +254,15 @@ pub(crate) fn is_candidate(entry: &DirEntry) -> bool {
     entry.file_type().is_some_and(|kind| kind.is_file())
 }
 
-/// The document of a file. If it is a page of HTML, `html` says how it becomes text; last comes whether its character set
-/// is guessed. With `checks`, it must not look like many documents or another format, even where it is too large for a
+/// The document of a file. If it is a page of HTML, `html` says how it becomes text; last comes what is in doubt
+/// of its characters. With `checks`, it must not look like many documents or another format, even where it is too large for a
 /// document.
 fn read(
     path: &Path,
     ids: Ids,
     html: Html,
     checks: bool,
-) -> Result<(Document, Extraction, bool), Refusal> {
+) -> Result<(Document, Extraction, Option<Doubt>), Refusal> {
     let id = id(path, ids).map_err(Refusal::Unnameable)?;
     let file = File::open(path).map_err(Refusal::Unreadable)?;
     let metadata = file.metadata().map_err(Refusal::Unreadable)?;
@@ -294,11 +294,11 @@ fn read(
     if is_page && html::is_no_page(&content) {
         return Err(Refusal::Binary);
     }
-    let (text, html, is_guessed) = if is_page || html::begins_a_page(&content) {
-        let Decoded { markup, is_guessed } = html::decoded(&content, None);
-        (markup, html, is_guessed)
+    let (text, html, doubt) = if is_page || html::begins_a_page(&content) {
+        let Decoded { markup, doubt } = html::decoded(&content, None);
+        (markup, html, doubt)
     } else {
-        (plain_text(content)?, Html::Raw, false)
+        (plain_text(content)?, Html::Raw, None)
     };
     let extraction = Extraction {
         is_xhtml: suggested::is_xhtml(path),
@@ -308,7 +308,7 @@ fn read(
         return Err(Refusal::TooLarge);
     }
     let content = Content::Text(text);
-    Ok((Document { id, content }, extraction, is_guessed))
+    Ok((Document { id, content }, extraction, doubt))
 }
 
 fn plain_text(content: Vec<u8>) -> Result<String, Refusal> {

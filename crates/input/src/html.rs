@@ -21,10 +21,13 @@ mod cdata;
 mod charset;
 mod elements;
 mod foreign;
+mod guesses;
 mod main_text;
 mod open;
 mod page;
 mod sniff;
+mod sums;
+mod tag;
 #[cfg(test)]
 mod tests;
 
@@ -33,7 +36,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::ValueEnum;
 
-pub(crate) use charset::{Decoded, decoded};
+pub(crate) use charset::{Decoded, Doubt, decoded};
 use page::Page;
 pub(crate) use sniff::{PDF, begins_a_page, is_no_page, is_no_served_page, may_precede_a_page};
 

@@ -138,7 +138,7 @@ pub use rewrite::{MarkedDocuments, Marks, Places, Rewrite};
 pub use row_number::RowNumber;
 pub use row_problem::RowProblem;
 pub use separator::{ParseSeparatorError, Separator};
-pub use skipped::Skipped;
+pub use skipped::{DoubtfulPages, Skipped};
 pub use suggested::format_of_name;
 pub use table::TableError;
 pub use texts::for_each_text;

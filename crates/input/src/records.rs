@@ -25,7 +25,6 @@ use crate::format::Format;
 use crate::head;
 use crate::html::Extraction;
 use crate::ids::Ids;
-use crate::kinds::Kinds;
 #[cfg(feature = "parquet")]
 use crate::looks::LOOKED_AT;
 use crate::looks::Looks;
@@ -151,7 +150,7 @@ impl RecordReader {
         AllFound {
             is_fine: self.skip_bad,
             found: self.documents_of_some(sources),
-            others: Kinds::default(),
+            skipped: Skipped::default(),
         }
     }
 
@@ -308,12 +307,12 @@ impl Iterator for WarcFound {
     }
 }
 
-/// What was found in all sources, and an error at the end if there were records, and no text in any.
+/// What was found in all sources, and an error at the end if there were archives, and no text in any.
 struct AllFound<I> {
     found: I,
     /// Whether there is nothing to complain of: a text, or a record that should hold one.
     is_fine: bool,
-    others: Kinds,
+    skipped: Skipped,
 }
 
 impl<I: Iterator<Item = NextItem>> Iterator for AllFound<I> {
@@ -325,13 +324,13 @@ impl<I: Iterator<Item = NextItem>> Iterator for AllFound<I> {
             Some(NextItem::Document(..) | NextItem::Failed(_)) => self.is_fine = true,
             Some(NextItem::Skipped(skipped)) => {
                 if !self.is_fine {
-                    self.others += &skipped.other_records;
+                    self.skipped += skipped;
                 }
             }
             None => {
-                let others = std::mem::take(&mut self.others);
-                let is_empty = !self.is_fine && !others.is_empty();
-                return is_empty.then_some(NextItem::Failed(InputError::NoTexts(others)));
+                let skipped = std::mem::take(&mut self.skipped);
+                let refused = skipped.refuse_no_texts().err();
+                return refused.filter(|_| !self.is_fine).map(NextItem::Failed);
             }
         }
         found

@@ -182,8 +182,8 @@ impl Rewrite {
         }
         let skipped = &found.parts.skipped;
         let has_texts = !found.parts.fingerprints.is_empty() || skipped.unhashable_texts > 0;
-        if !has_texts && !self.may_lack_texts && !skipped.other_records.is_empty() {
-            return Err(InputError::NoTexts(skipped.other_records.clone()));
+        if !has_texts && !self.may_lack_texts {
+            skipped.refuse_no_texts()?;
         }
         skipped.refuse_all_bad(has_texts)?;
         self.documents.preference.check(&found.ranks)?;

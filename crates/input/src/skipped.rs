@@ -1,14 +1,15 @@
-//! The count of what was left out, and of what was read by a guess.
+//! The count of what was left out, and of what may not be read as it was written.
 
 use std::fmt;
 use std::ops::AddAssign;
 
 use crate::error::InputError;
 use crate::first_bad::FirstBad;
+use crate::html::Doubt;
 use crate::kinds::Kinds;
 
 /// The number of skipped items, by reason. Displays as `skipped 3 bad lines, 1 binary file`, or as nothing
-/// where nothing was. What was read by a guess is counted beside them.
+/// where nothing was. What may not be read as it was written is counted beside them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Skipped {
     /// Lines that break the rules of their format.
@@ -17,7 +18,9 @@ pub struct Skipped {
     pub bad_rows: u64,
     /// Records of web archives that should hold a text, and do not.
     pub bad_records: u64,
-    /// The first of these lines, rows and records.
+    /// Web archives without a record.
+    pub empty_archives: u64,
+    /// The first of these lines, rows, records and archives.
     pub first_bad: FirstBad,
     /// Records of web archives that hold neither plain text nor a page of HTML, by what they hold.
     pub other_records: Kinds,
@@ -37,9 +40,58 @@ pub struct Skipped {
     pub unhashable_texts: u64,
     /// Texts with fewer words than asked for.
     pub short_texts: u64,
-    /// Pages of HTML that are no UTF-8, and whose character set nothing says. They were not skipped, but read as
-    /// windows-1252.
-    pub undeclared_pages: u64,
+    /// Pages of HTML that were not skipped, but may not be read as their authors wrote them.
+    pub doubtful_pages: DoubtfulPages,
+}
+
+/// How many pages of HTML may not be read as their authors wrote them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DoubtfulPages {
+    /// They are no UTF-8, and nothing says their character set. They were read as windows-1252.
+    pub undeclared: u64,
+    /// The character set that they declare does not have some of their bytes. These became U+FFFD.
+    pub misdeclared: u64,
+}
+
+impl From<Doubt> for DoubtfulPages {
+    fn from(doubt: Doubt) -> Self {
+        let is = |other| u64::from(doubt == other);
+        Self {
+            undeclared: is(Doubt::Undeclared),
+            misdeclared: is(Doubt::Misdeclared),
+        }
+    }
+}
+
+impl AddAssign for DoubtfulPages {
+    fn add_assign(&mut self, more: Self) {
+        self.undeclared += more.undeclared;
+        self.misdeclared += more.misdeclared;
+    }
+}
+
+/// What may not be read as it was written, if anything was.
+impl fmt::Display for DoubtfulPages {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut between = "";
+        for (count, why) in [
+            (
+                self.undeclared,
+                "without a declared character set, read as windows-1252",
+            ),
+            (
+                self.misdeclared,
+                "with bytes that are not in their character set",
+            ),
+        ] {
+            if count > 0 {
+                let plural = if count == 1 { "" } else { "s" };
+                write!(f, "{between}{count} page{plural} {why}")?;
+                between = "; ";
+            }
+        }
+        Ok(())
+    }
 }
 
 impl Skipped {
@@ -49,14 +101,11 @@ impl Skipped {
         self.counts().iter().all(|(_, count)| *count == 0)
     }
 
-    /// What was read by a guess, if anything was.
+    /// What may not be read as it was written, if anything is so.
     #[must_use]
-    pub fn guessed(&self) -> Option<String> {
-        let count = self.undeclared_pages;
-        let plural = if count == 1 { "" } else { "s" };
-        (count > 0).then(|| {
-            format!("{count} page{plural} without a declared character set, read as windows-1252")
-        })
+    pub fn doubts(&self) -> Option<String> {
+        let doubts = self.doubtful_pages.to_string();
+        (!doubts.is_empty()).then_some(doubts)
     }
 
     /// Whether lines, rows or records among it should be documents, and are none.
@@ -74,27 +123,41 @@ impl Skipped {
     pub(crate) fn refuse_all_bad(&self, has_documents: bool) -> Result<(), InputError> {
         let others = self.other_records.total() + self.unhashable_texts + self.short_texts;
         match self.bad_ones().into_iter().next() {
-            Some(first) if !has_documents && others == 0 => Err(InputError::AllBad {
-                skipped: self.clone(),
-                first,
-            }),
+            Some(first) if self.has_bad() && !has_documents && others == 0 => {
+                Err(InputError::AllBad {
+                    skipped: self.clone(),
+                    first,
+                })
+            }
+            Some(_) | None => Ok(()),
+        }
+    }
+
+    /// Refuses an input of web archives that holds no text: for its records of other kinds, or as there is none.
+    pub(crate) fn refuse_no_texts(&self) -> Result<(), InputError> {
+        if !self.other_records.is_empty() {
+            return Err(InputError::NoTexts(self.other_records.clone()));
+        }
+        match self.bad_ones().into_iter().next() {
+            Some(first) if self.empty_archives > 0 => Err(InputError::NoRecords { first }),
             Some(_) | None => Ok(()),
         }
     }
 
     /// What is wrong with the first lines, rows and records that should be documents, with file and place, and how
-    /// many more there are.
+    /// many more there are. Empty archives are among them.
     #[must_use]
     pub fn bad_ones(&self) -> Vec<String> {
-        self.first_bad.told(self.bad())
+        self.first_bad.told(self.bad() + self.empty_archives)
     }
 
     /// The reasons for skipping, with their counts.
-    fn counts(&self) -> [(&'static str, u64); 12] {
+    fn counts(&self) -> [(&'static str, u64); 13] {
         [
             ("bad line", self.bad_lines),
             ("bad row", self.bad_rows),
             ("bad record", self.bad_records),
+            ("empty archive", self.empty_archives),
             (OTHER_RECORD, self.other_records.total()),
             (OTHER_FILE, self.other_files.total()),
             ("binary file", self.binary_files),
@@ -143,6 +206,7 @@ impl AddAssign<&Self> for Skipped {
         self.bad_lines += more.bad_lines;
         self.bad_rows += more.bad_rows;
         self.bad_records += more.bad_records;
+        self.empty_archives += more.empty_archives;
         self.first_bad += &more.first_bad;
         self.other_records += &more.other_records;
         self.other_files += &more.other_files;
@@ -153,7 +217,7 @@ impl AddAssign<&Self> for Skipped {
         self.unnameable_files += more.unnameable_files;
         self.unhashable_texts += more.unhashable_texts;
         self.short_texts += more.short_texts;
-        self.undeclared_pages += more.undeclared_pages;
+        self.doubtful_pages += more.doubtful_pages;
     }
 }
 

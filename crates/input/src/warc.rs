@@ -54,12 +54,13 @@ use text::Text;
 
 use crate::document::{Content, Document, MAX_RECORD_BYTES};
 use crate::fields::RankField;
+use crate::first_bad::FirstBad;
 use crate::html::{Extraction, Html};
 use crate::ids::Ids;
 use crate::kinds::Kinds;
 use crate::problem::{not_utf8, refuse_nul};
 use crate::rank::LOWEST;
-use crate::skipped::Skipped;
+use crate::skipped::{DoubtfulPages, Skipped};
 
 /// The documents of one file, read as they are asked for. After [`WarcError::BadRecord`] it goes on
 /// with the next record; after any other error it ends. A document is returned once its record was read to its end.
@@ -69,14 +70,15 @@ pub struct WarcDocuments {
     html: Html,
     ids: Ids,
     other_records: Kinds,
-    /// Pages whose character set nothing says.
-    undeclared_pages: u64,
+    doubtful_pages: DoubtfulPages,
     /// The field of headers that ranks documents, if one does.
     rank_field: Option<RankField>,
     /// The rank of the document that was returned last.
     rank: u64,
     /// Whether broken records are left out.
     leaves_out_broken: bool,
+    /// Whether it was found to hold no record, which is not counted yet.
+    is_empty: bool,
     ended: bool,
 }
 
@@ -118,10 +120,11 @@ impl WarcDocuments {
             html,
             ids,
             other_records: Kinds::default(),
-            undeclared_pages: 0,
+            doubtful_pages: DoubtfulPages::default(),
             rank_field: None,
             rank: LOWEST,
             leaves_out_broken: false,
+            is_empty: false,
             ended: false,
         }
     }
@@ -148,9 +151,18 @@ impl WarcDocuments {
 
     /// What was left out, or read by a guess, since this was asked last.
     pub(crate) fn take_counts(&mut self) -> Skipped {
+        let is_empty = std::mem::take(&mut self.is_empty);
+        let first_bad = if is_empty {
+            let problem = "record 1 at byte 0: there is none, as the file is empty";
+            FirstBad::one(&format!("{}: {problem}", self.name))
+        } else {
+            FirstBad::default()
+        };
         Skipped {
+            empty_archives: u64::from(is_empty),
+            first_bad,
             other_records: std::mem::take(&mut self.other_records),
-            undeclared_pages: std::mem::take(&mut self.undeclared_pages),
+            doubtful_pages: std::mem::take(&mut self.doubtful_pages),
             ..Skipped::default()
         }
     }
@@ -199,7 +211,9 @@ impl WarcDocuments {
                 return Err(RecordProblem::TooLong.into());
             }
             Text::Html(page) | Text::Xhtml(page) => {
-                self.undeclared_pages += u64::from(page.is_guessed);
+                if let Some(doubt) = page.doubt {
+                    self.doubtful_pages += doubt.into();
+                }
                 (page.markup, self.html)
             }
         };
@@ -236,7 +250,7 @@ impl WarcDocuments {
         }
     }
 
-    /// The number of the record that was read last, from 1.
+    /// The number of the record that was read last, from 1; 0 before the first.
     pub(crate) fn record(&self) -> u64 {
         self.records.number()
     }
@@ -262,6 +276,7 @@ fn located<R: Read>(name: &str, records: &Records<R>, fault: Fault) -> WarcError
         Fault::File(Broken::Unreadable(error)) => WarcError::Unreadable {
             file,
             record,
+            offset,
             error,
         },
     }
@@ -278,7 +293,10 @@ impl Iterator for WarcDocuments {
                 }
                 Ok(Some(ReadRecord::Info)) => {}
                 Ok(Some(ReadRecord::Other(kind))) => self.other_records.add(&kind, 1),
-                Ok(None) => self.ended = true,
+                Ok(None) => {
+                    self.ended = true;
+                    self.is_empty = self.records.number() == 0;
+                }
                 Err(fault) => {
                     let fault = match fault {
                         Fault::File(broken) if self.leaves_out_broken => self.left_out(broken),

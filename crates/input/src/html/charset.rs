@@ -17,8 +17,16 @@ const LABEL_BYTES: usize = 64;
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Decoded {
     pub(crate) markup: String,
-    /// Whether it was read as windows-1252, as nothing says its character set, and it is not UTF-8.
-    pub(crate) is_guessed: bool,
+    pub(crate) doubt: Option<Doubt>,
+}
+
+/// Why a page may not be what its author wrote.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Doubt {
+    /// It was read as windows-1252, as nothing says its character set, and it is not UTF-8.
+    Undeclared,
+    /// The character set that it declares does not have some of its bytes.
+    Misdeclared,
 }
 
 /// The markup of a page, whose HTTP header may have a `Content-Type`. Bytes that the character set
@@ -29,10 +37,16 @@ pub(crate) fn decoded(bytes: &[u8], content_type: Option<&[u8]>) -> Decoded {
         None => (encoding_of(bytes, content_type), bytes),
     };
     let read_as = encoding.unwrap_or(WINDOWS_1252);
-    let (text, _) = read_as.decode_without_bom_handling(bytes);
+    let (text, has_others) = read_as.decode_without_bom_handling(bytes);
+    let is_cut = || read_as == UTF_8 && is_utf8_so_far(bytes);
+    let doubt = match encoding {
+        None => Some(Doubt::Undeclared),
+        Some(_) if has_others && !is_cut() => Some(Doubt::Misdeclared),
+        Some(_) => None,
+    };
     Decoded {
         markup: without_nuls(text).into_owned(),
-        is_guessed: encoding.is_none(),
+        doubt,
     }
 }
 

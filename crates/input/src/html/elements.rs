@@ -35,6 +35,8 @@ pub(super) enum Source {
 pub(super) enum Role {
     /// A browser does not show it as text.
     Hidden,
+    /// It is perhaps not what the page is about.
+    GuessedAside,
     /// It is not what the page is about.
     Aside,
     /// It is what the page is about, by the author's word.
@@ -43,6 +45,9 @@ pub(super) enum Role {
 
 /// How much of an attribute is looked at, except for `style`.
 const ATTRIBUTE_BYTES: usize = 256;
+
+/// Words of an id that names a part of a layout, at most.
+const MOST_WORDS: usize = 3;
 
 /// In the class or id of elements that are beside the main content. Authors of all languages write
 /// these in English. Most are from Readability, the reader view of Firefox.
@@ -169,11 +174,33 @@ pub(super) fn role_of_attribute(name: &[u8], value: &[u8]) -> Option<(Source, Ro
             b"alert" | b"banner" | b"complementary" | b"contentinfo" | b"dialog" | b"menu"
             | b"menubar" | b"navigation" | b"search",
         ) => Some((Source::Author, Role::Aside)),
+        (b"id", _) if is_sentence(value) => None,
         (b"class" | b"id", _) if ASIDE.is_match(value) && !CONTENT.is_match(value) => {
-            Some((Source::Class, Role::Aside))
+            Some((Source::Class, Role::GuessedAside))
         }
         _ => None,
     }
+}
+
+/// Whether an id has more words than names of parts have. Generators make such ids from headings.
+fn is_sentence(id: &[u8]) -> bool {
+    let words = id.split(|byte| matches!(byte, b'-' | b'_' | b'.'));
+    words.filter(|word| !word.is_empty()).count() > MOST_WORDS
+}
+
+/// Whether the id of an element is made from a heading, by its name or its class: that of a section or of the heading
+/// itself.
+pub(super) fn has_heading_for_id(name: &[u8]) -> bool {
+    matches!(
+        name,
+        b"section" | b"h1" | b"h2" | b"h3" | b"h4" | b"h5" | b"h6"
+    )
+}
+
+/// The same by an attribute: `class="section"` is what a section was before HTML 5.
+pub(super) fn is_class_of_section(attribute: &[u8], value: &[u8]) -> bool {
+    let mut words = beginning(value).split(u8::is_ascii_whitespace);
+    attribute == b"class" && words.any(|word| word == b"section")
 }
 
 fn is_not_displayed(style: &[u8]) -> bool {

@@ -1,8 +1,10 @@
 //! Which blocks of a page are its main content.
 //!
-//! 1. A block of prose is long, and most of it is no link. Elements of navigation hold none.
+//! 1. A block of prose is long, and most of it is no link. Elements of navigation hold none, nor do those that a class
+//!    or an id gives away ([`guesses`]).
 //! 2. The author may have marked a region as main, as `<main>` or `<article>`. If a third of the prose is in it, the
-//!    smallest such region is taken, without its lists of links.
+//!    smallest such region is taken, without its lists of links. If it is the only one on a page of little prose, it is
+//!    taken in any case.
 //! 3. Else the smallest element with several blocks that holds nearly all prose is taken in the same way. It must be less
 //!    than the whole page, and a tenth of what is taken of it must be prose.
 //! 4. Else prose whose blocks are near each other is one run. The runs that are at least a fifth as long as the longest
@@ -11,7 +13,9 @@
 
 use std::ops::Range;
 
+use super::guesses;
 use super::page::{Block, Page};
+use super::sums::Sums;
 
 /// The least weight of a block of prose: about fourteen words of English, or 24 characters of Chinese.
 const LEAST_PROSE: u32 = 70;
@@ -21,9 +25,11 @@ const LITTLE_PROSE: u64 = 5 * LEAST_PROSE as u64;
 const MOST_BETWEEN: usize = 6;
 
 /// The main content of a page.
-pub(super) fn of(page: Page) -> String {
-    let prose = Prose::of(&page.blocks);
-    let region = prose.smallest(&page.regions, |within, all| within * 3 >= all);
+pub(super) fn of(mut page: Page) -> String {
+    guesses::mark(&mut page);
+    let prose = prose(&page.blocks);
+    let region = smallest(&page.regions, &prose, |within, all| within * 3 >= all);
+    let region = region.or_else(|| only_region(&page, &prose));
     let part = region.or_else(|| dense_holder(&page, &prose));
     let mut kept = match &part {
         Some(part) => without_links(&page.blocks, part),
@@ -51,46 +57,44 @@ fn goes_with_prose(block: &Block) -> bool {
     !block.is_aside && (block.is_heading || block.linked <= block.weight / 2)
 }
 
-/// The weight of the prose before each block, and of all.
-struct Prose(Vec<u64>);
+/// The weight of the prose of each block.
+pub(super) fn prose(blocks: &[Block]) -> Sums {
+    let of_block = |block: &Block| {
+        if is_prose(block) {
+            block.weight.into()
+        } else {
+            0
+        }
+    };
+    Sums::of(blocks.iter().map(of_block))
+}
 
-impl Prose {
-    fn of(blocks: &[Block]) -> Self {
-        let mut all = 0;
-        let mut before = vec![0];
-        before.extend(blocks.iter().map(|block| {
-            if is_prose(block) {
-                all += u64::from(block.weight);
-            }
-            all
-        }));
-        Self(before)
-    }
+/// The smallest of these parts of the page that holds enough of its prose.
+fn smallest(
+    parts: &[Range<usize>],
+    prose: &Sums,
+    is_enough: impl Fn(u64, u64) -> bool,
+) -> Option<Range<usize>> {
+    let holds_enough = |part: &&Range<usize>| {
+        let within = prose.within(part);
+        within > 0 && is_enough(within, prose.all())
+    };
+    let parts = parts.iter().filter(holds_enough);
+    parts.min_by_key(|part| part.len()).cloned()
+}
 
-    fn within(&self, blocks: &Range<usize>) -> u64 {
-        self.0[blocks.end] - self.0[blocks.start]
-    }
-
-    /// The smallest of these parts of the page that holds enough of its prose.
-    fn smallest(
-        &self,
-        parts: &[Range<usize>],
-        is_enough: impl Fn(u64, u64) -> bool,
-    ) -> Option<Range<usize>> {
-        let all = self.0.last().copied().unwrap_or(0);
-        let holds_enough = |part: &&Range<usize>| {
-            let prose = self.within(part);
-            prose > 0 && is_enough(prose, all)
-        };
-        let parts = parts.iter().filter(holds_enough);
-        parts.min_by_key(|part| part.len()).cloned()
+/// The only region that the author has marked, where the page has little prose.
+fn only_region(page: &Page, prose: &Sums) -> Option<Range<usize>> {
+    match &page.regions[..] {
+        [only] if prose.all() < LITTLE_PROSE => Some(only.clone()),
+        _ => None,
     }
 }
 
 /// The smallest element of several blocks that holds nine tenths of the prose. It is not the whole page, and a tenth of
 /// what would be taken of it is prose: a page of tables has little.
-fn dense_holder(page: &Page, prose: &Prose) -> Option<Range<usize>> {
-    let holder = prose.smallest(&page.holders, |within, all| within * 10 >= all * 9)?;
+fn dense_holder(page: &Page, prose: &Sums) -> Option<Range<usize>> {
+    let holder = smallest(&page.holders, prose, |within, all| within * 10 >= all * 9)?;
     let taken = page.blocks[holder.clone()]
         .iter()
         .filter(|block| goes_with_prose(block));

@@ -12,13 +12,9 @@ use memchr::memchr_iter;
 
 use super::cdata;
 use super::charset::without_nuls;
-use super::elements::{
-    Flow, Role, Source, flow, is_void, names_content, role_of_attribute, role_of_name,
-};
+use super::elements::{Flow, Role, flow, is_void};
 use super::open::OpenElements;
-
-/// What a class or an id makes of an element.
-const GUESSED: (Source, Role) = (Source::Class, Role::Aside);
+use super::tag::Tag;
 
 /// The text of a page.
 #[derive(Default)]
@@ -31,6 +27,8 @@ pub(super) struct Page {
     /// Elements that hold several blocks, the inner ones first, without inline elements that have no role. Of elements
     /// that hold the same blocks there is one.
     pub(super) holders: Vec<Range<usize>>,
+    /// Elements that seem to be beside the main content by their class or id. Their blocks are not marked yet.
+    pub(super) guessed_asides: Vec<Range<usize>>,
     /// Whether it is XHTML. There any tag can end itself, and CDATA sections are text as in SVG and MathML. Those of
     /// HTML are comments.
     is_xhtml: bool,
@@ -60,21 +58,9 @@ pub(super) struct Block {
 #[derive(Default)]
 struct Roles {
     hidden: usize,
+    guessed_aside: usize,
     aside: usize,
     main: usize,
-}
-
-/// The start tag being read.
-#[derive(Default)]
-struct Tag {
-    name: Vec<u8>,
-    attribute: Vec<u8>,
-    role: Option<(Source, Role)>,
-    /// Whether its id names it as content.
-    names_content: bool,
-    has_address: bool,
-    /// Whether it is of XHTML, and its own end tag.
-    ends_itself: bool,
 }
 
 impl Page {
@@ -103,18 +89,9 @@ impl Page {
     fn handle(&mut self, event: &CallbackEvent<'_>) {
         match event {
             CallbackEvent::OpenStartTag { name } => {
-                self.tag.name.clear();
-                self.tag.name.extend_from_slice(name);
-                self.tag.role = None;
-                self.tag.names_content = false;
-                self.tag.has_address = false;
+                self.tag.begin(name);
             }
-            CallbackEvent::AttributeName { name } => {
-                self.tag.attribute.clear();
-                self.tag.attribute.extend_from_slice(name);
-                self.tag.has_address |= *name == b"href";
-                self.tag.note(b"");
-            }
+            CallbackEvent::AttributeName { name } => self.tag.begin_attribute(name),
             CallbackEvent::AttributeValue { value } => self.tag.note(value),
             CallbackEvent::CloseStartTag { self_closing } => {
                 self.tag.ends_itself = self.is_xhtml && *self_closing;
@@ -144,7 +121,8 @@ impl Page {
         if is_void(name) {
             return;
         }
-        let role = self.role(tag);
+        let begins_heading = self.is_heading && self.weight == 0;
+        let role = tag.role(self.roles.main > 0, begins_heading);
         if let Some(role) = role {
             self.enter(role);
         }
@@ -169,20 +147,6 @@ impl Page {
         if let Some(kept) = self.open.kept_by_end_of_foreign(name) {
             self.leave_beyond(kept);
         }
-    }
-
-    fn role(&self, tag: &Tag) -> Option<Role> {
-        let of_name = match tag.name.as_slice() {
-            // Theirs is that of the whole page, hidden until a script has run, say.
-            b"html" | b"body" => return None,
-            // Those of an article hold its title and its notes.
-            b"header" | b"footer" if self.roles.main > 0 => None,
-            name => role_of_name(name),
-        };
-        let of_attributes = tag
-            .role
-            .filter(|role| *role != GUESSED || !tag.names_content);
-        of_attributes.max(of_name).map(|(_, role)| role)
     }
 
     fn enter(&mut self, role: Role) {
@@ -232,8 +196,10 @@ impl Page {
     /// Notes the blocks of an element that ends, the one that is being read among them.
     fn note_holder(&mut self, first: usize, role: Option<Role>) {
         let blocks = first..self.next_block();
-        if role == Some(Role::Main) && !blocks.is_empty() {
-            self.regions.push(blocks.clone());
+        match role {
+            Some(Role::Main) if !blocks.is_empty() => self.regions.push(blocks.clone()),
+            Some(Role::GuessedAside) => self.guessed_asides.push(blocks.clone()),
+            _ => {}
         }
         if blocks.len() > 1 && self.holders.last() != Some(&blocks) {
             self.holders.push(blocks);
@@ -351,17 +317,10 @@ impl Roles {
     fn of(&mut self, role: Role) -> &mut usize {
         match role {
             Role::Hidden => &mut self.hidden,
+            Role::GuessedAside => &mut self.guessed_aside,
             Role::Aside => &mut self.aside,
             Role::Main => &mut self.main,
         }
-    }
-}
-
-impl Tag {
-    /// Notes what the attribute being read says of the element.
-    fn note(&mut self, value: &[u8]) {
-        self.role = self.role.max(role_of_attribute(&self.attribute, value));
-        self.names_content |= names_content(&self.attribute, value);
     }
 }
 

@@ -80,6 +80,28 @@ fn invisible_content_is_left_out() {
     assert_eq!(all("<input hidden>a<svg/>b<body hidden>c"), "a b\nc");
 }
 
+/// As in lists of questions, whose answers they show.
+#[test]
+fn a_button_is_text_where_a_heading_begins_with_it() {
+    for (markup, text) in [
+        (
+            "<h3><button>How long?</button></h3><p>A day.",
+            "How long?\nA day.",
+        ),
+        (
+            "<h3> <b><button>How <i>long</i>?</button></b></h3>A day.",
+            "How long?\nA day.",
+        ),
+        (
+            "<h3>Delivery <button>Copy</button></h3>A day.",
+            "Delivery\nA day.",
+        ),
+        ("<h3></h3><button>Copy</button>A day.", "A day."),
+    ] {
+        assert_eq!(all(markup), text, "{markup}");
+    }
+}
+
 /// HT2.
 #[test]
 fn nuls_are_left_out_and_part_no_words() {

@@ -95,7 +95,7 @@ fn pages_whose_character_set_nothing_says_are_counted() {
             skipped.is_empty() && skipped.reasons().is_empty(),
             "{skipped}"
         );
-        (read.len(), skipped.guessed())
+        (read.len(), skipped.doubts())
     };
     let two = "2 pages without a declared character set, read as windows-1252".to_owned();
     let found = counts(open_bytes(&args(Format::Files, &[folder.path()]), b"").unwrap());
@@ -113,11 +113,14 @@ fn pages_whose_character_set_nothing_says_are_counted() {
     let warc = [
         record("text/html", latin),
         record("text/html; charset=latin1", latin),
+        record("text/html; charset=utf-8", latin),
         record("text/html", "<p>päron".as_bytes()),
     ];
-    let one = "1 page without a declared character set, read as windows-1252".to_owned();
+    let one = "1 page without a declared character set, read as windows-1252; \
+               1 page with bytes that are not in their character set"
+        .to_owned();
     let found = counts(open_bytes(&args(Format::Warc, &[]), &warc.concat()).unwrap());
-    assert_eq!(found, (3, Some(one)));
+    assert_eq!(found, (4, Some(one)));
     let found = counts(open_bytes(&args(Format::Warc, &[]), &warc[1]).unwrap());
     assert_eq!(found, (1, None));
 }

@@ -40,6 +40,14 @@ fn gzip(records: &[Vec<u8>]) -> Vec<u8> {
     members.collect()
 }
 
+/// The same with zstd.
+fn zstd(records: &[Vec<u8>]) -> Vec<u8> {
+    records
+        .iter()
+        .flat_map(|record| super::cutting::zstd(record))
+        .collect()
+}
+
 #[test]
 fn documents_are_the_texts_of_all_sources_compressed_or_not() {
     let folder = Folder::new();
@@ -115,25 +123,88 @@ fn bad_records_are_counted_where_they_may_be_skipped() {
     );
 }
 
+/// The error at the end of an input that is read to there.
+fn last_error(options: &InputOptions) -> String {
+    let read = open_bytes(options, b"").map(|input| input.documents().last());
+    let error = read.map_or_else(Some, |last| last.and_then(Result::err));
+    error.expect("an error at the end").to_string()
+}
+
+/// In the header of a member, too, of which a reader may see a byte and no more. Where only the checksum at its end is
+/// cut, the record in it is whole.
 #[test]
 fn a_file_that_ends_too_early_is_an_error_even_when_bad_records_are_skipped() {
-    let whole = gzip(&[page("http://a", "one"), page("http://b", "two")]);
+    let pages = [page("http://a", "one"), page("http://b", "two")];
     let folder = Folder::new();
-    let path = folder.write("cut.wet.gz", &whole[..whole.len() - 40]);
-    let paths = [path.clone()];
-    let expected = format!(
-        "cannot read {} on, in record 2: the gzip data ends too early: the file is not complete: copy or download it again",
-        path.display()
+    for compress in [gzip, zstd] {
+        let (first, whole) = (compress(&pages[..1]).len(), compress(&pages));
+        for length in first + 1..whole.len() {
+            let paths = [folder.write("cut.wet", &whole[..length])];
+            let refused = last_error(&args(Format::Warc, &paths));
+            let place = |record: usize| {
+                let at = pages[..record - 1].concat().len();
+                format!(
+                    "{}: record {record} at byte {at}: cannot read on: ",
+                    paths[0].display()
+                )
+            };
+            let is_at = |record| refused.starts_with(&place(record));
+            let is_whole = length > first + 20 && is_at(3);
+            assert!(is_at(2) || is_whole, "{length}: {refused}");
+            let remedy = "data ends too early: the file is not complete: copy or download it again";
+            assert!(refused.ends_with(remedy), "{length}: {refused}");
+            assert_eq!(
+                last_error(&skipping(Format::Warc, &paths)),
+                refused,
+                "{length}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_file_that_ends_within_the_first_member_of_gzip_is_an_error() {
+    let whole = gzip(&[page("http://a", "one")]);
+    let folder = Folder::new();
+    for length in 0..whole.len() {
+        let path = folder.write("cut.wet.gz", &whole[..length]);
+        let refused = last_error(&skipping(Format::Warc, std::slice::from_ref(&path)));
+        assert!(
+            refused.contains(&*path.to_string_lossy()),
+            "{length}: {refused}"
+        );
+        let expected = "the gzip data ends too early: the file is not complete";
+        assert!(refused.contains(expected), "{length}: {refused}");
+    }
+}
+
+#[test]
+fn an_empty_archive_is_counted_and_named_and_refused_where_there_is_no_other() {
+    let folder = Folder::new();
+    let empty = folder.write("empty.warc", "");
+    let one = std::slice::from_ref(&empty);
+    let told = format!(
+        "{}: record 1 at byte 0: there is none, as the file is empty",
+        empty.display()
     );
     assert_eq!(
-        message(open_bytes(&args(Format::Warc, &paths), b"")),
-        expected
+        last_error(&args(Format::Warc, one)),
+        format!("{told}; add --skip-bad-lines if that is as it should be")
     );
-    let input = open_bytes(&skipping(Format::Warc, &paths), b"").unwrap();
-    let results: Vec<_> = input.documents().collect();
-    assert_eq!(results.len(), 2);
-    assert_eq!(results[0].as_ref().unwrap(), &text("http://a", "one"));
-    assert_eq!(results[1].as_ref().unwrap_err().to_string(), expected);
+    let both = [
+        empty.clone(),
+        folder.write("a.warc", page("http://a", "one")),
+    ];
+    for (options, documents) in [
+        (skipping(Format::Warc, one), 0),
+        (skipping(Format::Warc, &both), 1),
+        (args(Format::Warc, &both), 1),
+    ] {
+        let (read, all) = drain(open_bytes(&options, b"").unwrap());
+        assert_eq!(read.len(), documents);
+        assert_eq!(all.skipped().to_string(), "skipped 1 empty archive");
+        assert_eq!(all.skipped().bad_ones(), [told.as_str()]);
+    }
 }
 
 #[test]

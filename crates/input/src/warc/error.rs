@@ -31,11 +31,13 @@ pub enum WarcError {
         offset: u64,
         problem: BrokenProblem,
     },
-    #[error("cannot read {file} on, in record {record}: {error}")]
+    #[error("{file}: record {record} at byte {offset}: cannot read on: {error}")]
     Unreadable {
         file: String,
         /// The record reached, from 1.
         record: u64,
+        /// Where it begins, in the uncompressed file, from 0.
+        offset: u64,
         error: io::Error,
     },
 }
@@ -89,6 +91,11 @@ pub enum BrokenProblem {
          Content-Length is wrong"
     )]
     NoEnd { value: String },
+    #[error(
+        "after its block stands \"{value}\" instead of the two line breaks that end a record: its \
+         Content-Length is wrong, and records among the {claimed} bytes that it claims are lost"
+    )]
+    NoEndOfLong { value: String, claimed: u64 },
     /// It is cut off, as a member of gzip may be, and the next record follows on the same line.
     #[error("its header ends within a line, in which the next record begins")]
     CutHeader,
@@ -111,6 +118,7 @@ impl BrokenProblem {
             Self::NoRecord { .. } | Self::NoArcRecord { .. } | Self::CutShort => false,
             Self::UnknownVersion { .. }
             | Self::NoEnd { .. }
+            | Self::NoEndOfLong { .. }
             | Self::CutHeader
             | Self::HeaderTooLong
             | Self::NoLength

@@ -2,6 +2,9 @@
 
 use std::borrow::Cow;
 
+use super::error::BrokenProblem;
+use crate::problem::excerpt;
+
 /// The lines of a header after its first.
 #[derive(Clone, Copy)]
 pub(super) struct Fields<'a>(&'a [u8]);
@@ -99,5 +102,25 @@ fn charsets(content_type: &[u8]) -> impl Iterator<Item = &str> {
         let (name, value) = parameter.split_once('=')?;
         let is_charset = name.trim().eq_ignore_ascii_case("charset");
         is_charset.then(|| value.trim().trim_matches(['"', '\'']))
+    })
+}
+
+/// The length of the block of a record, by its header.
+pub(super) fn content_length(header: &[u8]) -> Result<u64, BrokenProblem> {
+    let mut values = Fields::of(header).all("Content-Length");
+    let Some(first) = values.next() else {
+        return Err(BrokenProblem::NoLength);
+    };
+    let text = String::from_utf8_lossy(&first);
+    if let Some(other) = values.find(|other| *other != first) {
+        return Err(BrokenProblem::TwoLengths {
+            first: excerpt(&text),
+            other: excerpt(&String::from_utf8_lossy(&other)),
+        });
+    }
+    let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let number = is_number.then(|| text.parse().ok()).flatten();
+    number.ok_or_else(|| BrokenProblem::BadLength {
+        value: excerpt(&text),
     })
 }

@@ -4,7 +4,7 @@ use std::io::{self, BufRead, BufReader, Read};
 
 use super::arc;
 use super::error::BrokenProblem;
-use super::fields::Fields;
+use super::fields::content_length;
 use super::reread::Rereader;
 use super::version::{LONGEST_LINE, VERSION, check_version, has_next_record, version_at_end};
 use crate::document::MAX_RECORD_BYTES;
@@ -36,7 +36,9 @@ pub(super) struct Records<R = Box<dyn Read + Send>> {
     is_open: bool,
     /// Whether its whole block is held once it was read.
     is_held: bool,
-    /// Unread bytes of the record's block.
+    /// Bytes of the record's block, by its header.
+    claimed: u64,
+    /// Of these, those that are not read yet.
     block_left: u64,
     block: Vec<u8>,
     /// What to read again to find the next record after one that is broken.
@@ -78,6 +80,7 @@ impl<R: Read> Records<R> {
             is_arc: false,
             is_open: false,
             is_held: true,
+            claimed: 0,
             block_left: 0,
             block: Vec::new(),
             again: Vec::new(),
@@ -124,8 +127,7 @@ impl<R: Read> Records<R> {
         if self.ahead.is_empty() && self.is_at_end()? {
             return Ok(None);
         }
-        self.offset = self.position;
-        self.number += 1;
+        self.begin_record();
         let mut header = std::mem::take(&mut self.ahead);
         self.position += header.len() as u64;
         if let Err(broken) = self.read_header(&mut header) {
@@ -135,11 +137,18 @@ impl<R: Read> Records<R> {
             self.again = header.split_off(other.unwrap_or(end));
             return Err(broken);
         }
-        self.block_left = length(&header)?;
+        self.claimed = content_length(&header)?;
+        self.block_left = self.claimed;
         self.is_open = true;
         self.is_held = self.block_left <= MAX_BLOCK_BYTES as u64;
         self.block.clear();
         Ok(Some(header))
+    }
+
+    /// Counts the record that begins here.
+    fn begin_record(&mut self) {
+        self.offset = self.position;
+        self.number += 1;
     }
 
     /// Reads a header, the first line of which may be there. That of ARC becomes one of WARC.
@@ -272,7 +281,13 @@ impl<R: Read> Records<R> {
         let mut end = Vec::new();
         for breaks in 0..3 {
             let mut bounded = self.reader.by_ref().take(END_BYTES);
-            bounded.read_until(b'\n', &mut end)?;
+            let read = bounded.read_until(b'\n', &mut end);
+            let whole = ENDS.iter().find(|whole| end.starts_with(whole));
+            if let (Err(_), Some(whole)) = (&read, whole) {
+                self.position += whole.len() as u64;
+                self.begin_record();
+            }
+            read?;
             if breaks < 2 && !ENDS.iter().any(|whole| whole.starts_with(&end)) {
                 break;
             }
@@ -298,16 +313,19 @@ impl<R: Read> Records<R> {
             return Ok(());
         }
         let value = excerpt(&String::from_utf8_lossy(&end));
-        if self.is_held {
-            self.again = std::mem::take(&mut self.block);
+        if !self.is_held {
+            self.again = end;
+            let claimed = self.claimed;
+            return Err(BrokenProblem::NoEndOfLong { value, claimed }.into());
         }
+        self.again = std::mem::take(&mut self.block);
         self.again.append(&mut end);
         Err(BrokenProblem::NoEnd { value }.into())
     }
 
     /// Skips the line breaks before the first record, or after one of ARC.
     fn pass_over_line_breaks(&mut self) -> io::Result<()> {
-        loop {
+        while !self.is_at_end()? {
             let held = self.reader.held()?;
             let breaks = held.iter().take_while(|byte| matches!(byte, b'\r' | b'\n'));
             let breaks = breaks.count();
@@ -317,10 +335,16 @@ impl<R: Read> Records<R> {
             self.reader.consume(breaks);
             self.position += breaks as u64;
         }
+        Ok(())
     }
 
+    /// Whether nothing follows. What cannot be read is the beginning of the next record.
     fn is_at_end(&mut self) -> io::Result<bool> {
-        Ok(self.reader.held()?.is_empty())
+        let held = self.reader.held().map(<[u8]>::is_empty);
+        if held.is_err() {
+            self.begin_record();
+        }
+        held
     }
 
     /// Adds a line to a header, which stays within its limit.
@@ -359,24 +383,5 @@ fn arc_header(line: &[u8], end: LineEnd) -> Result<Vec<u8>, BrokenProblem> {
     arc::header(line).ok_or_else(|| {
         let value = excerpt(String::from_utf8_lossy(line).trim_end());
         BrokenProblem::NoArcRecord { value }
-    })
-}
-
-fn length(header: &[u8]) -> Result<u64, BrokenProblem> {
-    let mut values = Fields::of(header).all("Content-Length");
-    let Some(first) = values.next() else {
-        return Err(BrokenProblem::NoLength);
-    };
-    let text = String::from_utf8_lossy(&first);
-    if let Some(other) = values.find(|other| *other != first) {
-        return Err(BrokenProblem::TwoLengths {
-            first: excerpt(&text),
-            other: excerpt(&String::from_utf8_lossy(&other)),
-        });
-    }
-    let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    let number = is_number.then(|| text.parse().ok()).flatten();
-    number.ok_or_else(|| BrokenProblem::BadLength {
-        value: excerpt(&text),
     })
 }

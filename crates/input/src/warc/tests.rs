@@ -125,10 +125,11 @@ fn a_gzip_member_for_each_record_is_read_to_the_last() {
         matches!(error, WarcError::Unreadable { record: 3, .. }),
         "{error}"
     );
+    let at = info().len() + conversion("a", "one").len();
     assert!(
         error
             .to_string()
-            .starts_with("cannot read a.wet on, in record 3: "),
+            .starts_with(&format!("a.wet: record 3 at byte {at}: cannot read on: ")),
         "{error}"
     );
     assert_eq!(results.len(), 1);
@@ -260,10 +261,14 @@ fn the_records_of_arc_are_those_of_warc() {
 }
 
 #[test]
-fn a_file_without_content_has_no_documents() {
-    assert_eq!(read(b""), []);
-    assert_eq!(read(b"\r\n\r\n"), []);
-    assert_eq!(read(&info()), []);
+fn a_file_without_content_has_no_documents_and_is_counted_if_it_is_empty() {
+    for (warc, empty) in [(&b""[..], 1), (b"\r\n\r\n", 1), (&info(), 0)] {
+        let mut documents = open(warc);
+        assert!(documents.next().is_none());
+        assert_eq!(documents.take_counts().empty_archives, empty);
+        assert!(documents.next().is_none());
+        assert_eq!(documents.take_counts(), Skipped::default());
+    }
 }
 
 #[test]

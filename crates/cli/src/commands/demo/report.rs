@@ -35,8 +35,8 @@ pub(super) fn print(
     if !files.skipped.is_empty() {
         writeln!(out, "{}", files.skipped)?;
     }
-    if let Some(guessed) = files.skipped.guessed() {
-        writeln!(out, "{guessed}")?;
+    if let Some(doubts) = files.skipped.doubts() {
+        writeln!(out, "{doubts}")?;
     }
     print_clusters(&mut out, files, clusters, recipe)?;
     writeln!(out, "\nWho holds what (a document is in several shards)\n")?;

@@ -215,7 +215,7 @@ fn a_crawl_that_cannot_be_used_is_told_by_file_and_record() {
         (
             "cut.warc.wet.gz",
             &zipped[..zipped.len() - 40],
-            "cut.warc.wet.gz on, in record 2: the gzip data ends too early",
+            "cut.warc.wet.gz: record 2 at byte 183: cannot read on: the gzip data ends too early",
         ),
         ("cut.wet", &plain[..plain.len() - 10], &cut),
         (

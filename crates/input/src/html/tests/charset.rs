@@ -2,30 +2,37 @@
 
 use encoding_rs::{GB18030, KOI8_R, SHIFT_JIS, WINDOWS_1252};
 
+use crate::html::Doubt;
+
 /// The markup of a page.
 fn decoded(bytes: &[u8], content_type: Option<&[u8]>) -> String {
     super::decoded(bytes, content_type).markup
 }
 
 #[test]
-fn a_guess_is_told() {
+fn a_doubt_is_told() {
     let latin: &[u8] = b"<p>p\xE4ron";
     let header = Some(b"text/html; charset=latin1".as_slice());
     let other = Some(b"text/html; charset=no-such-set".as_slice());
+    let utf8 = Some(b"text/html; charset=utf-8".as_slice());
     let (shift_jis, ..) = SHIFT_JIS.encode("<p>日本語の文章");
-    for (page, content_type, is_guessed) in [
-        (latin, None, true),
-        (latin, other, true),
-        (&shift_jis, None, true),
-        (latin, header, false),
-        (b"<meta charset=latin1>p\xE4ron", None, false),
-        (b"\xEF\xBB\xBFp\xE4ron", None, false),
-        ("<p>päron".as_bytes(), None, false),
-        (b"<\0p\0>\0\xE4\0", None, false),
-        (b"", None, false),
+    for (page, content_type, doubt) in [
+        (latin, None, Some(Doubt::Undeclared)),
+        (latin, other, Some(Doubt::Undeclared)),
+        (&shift_jis, None, Some(Doubt::Undeclared)),
+        (latin, header, None),
+        (b"<meta charset=latin1>p\xE4ron", None, None),
+        (latin, utf8, Some(Doubt::Misdeclared)),
+        (&shift_jis, utf8, Some(Doubt::Misdeclared)),
+        (b"\xEF\xBB\xBFp\xE4ron", None, Some(Doubt::Misdeclared)),
+        // A crawler has cut it.
+        (b"p\xC3\xA4ron\xC3", utf8, None),
+        ("<p>päron".as_bytes(), None, None),
+        (b"<\0p\0>\0\xE4\0", None, None),
+        (b"", None, None),
     ] {
         let found = super::decoded(page, content_type);
-        assert_eq!(found.is_guessed, is_guessed, "{}", found.markup);
+        assert_eq!(found.doubt, doubt, "{}", found.markup);
     }
 }
 

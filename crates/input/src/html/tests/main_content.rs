@@ -124,6 +124,75 @@ fn an_id_that_names_the_content_goes_before_a_class() {
     }
 }
 
+/// Generators of pages make ids of sections from their headings.
+#[test]
+fn an_id_that_is_made_from_a_heading_says_nothing() {
+    for start in [
+        "<section id=related-objects>",
+        "<section id=comments>",
+        "<div class=section id=related-objects>",
+        "<div id=related-objects class='a section'>",
+        "<div id=how-to-walk-related-objects>",
+        "<div id=why_is_order_by_recommended>",
+    ] {
+        let name = start[1..].split(' ').next().unwrap();
+        let section = format!("{start}<h2 id=sharing>Menu</h2><p>{MORE}</p></{name}>");
+        let page = format!("<main><h1>A fox</h1><p>{PROSE}</p>{section}</main>");
+        let expected = format!("A fox\n{PROSE}\nMenu\n{MORE}");
+        assert_eq!(main(&page), expected, "{start}");
+        assert_eq!(main(&page.replace("main", "div")), expected, "{start}");
+    }
+    let beside = format!("<div id=social-share-box><p>{MORE}</p></div>");
+    assert_eq!(main(&format!("<p>{PROSE}</p>{beside}")), PROSE);
+}
+
+/// A layout may be named by the sidebar that it has.
+#[test]
+fn an_element_that_holds_the_content_is_not_beside_it() {
+    let nav = "<div>Search</div>";
+    let article = format!("<h1>A fox</h1><p>{PROSE}</p>");
+    for start in [
+        "<div class='layout sidebar-left'>",
+        "<div id=has-menu>",
+        "<div class=toolbar-fixed>",
+    ] {
+        let page = format!("{nav}{start}{article}</div>{nav}");
+        assert_eq!(main(&page), format!("A fox\n{PROSE}"), "{start}");
+        // Without a title, it must hold nearly all prose and half of the text.
+        let untitled = format!("{start}<p>{PROSE}</p><p>x</p></div>");
+        let expected = format!("{PROSE}\nx");
+        assert_eq!(main(&format!("{nav}{untitled}")), expected, "{start}");
+        assert!(
+            !main(&format!("{untitled}<p>{MORE}</p>")).contains(PROSE),
+            "{start}"
+        );
+        let pictures = "<div>A picture</div>".repeat(20);
+        assert!(
+            !main(&format!("{untitled}{pictures}")).contains(PROSE),
+            "{start}"
+        );
+    }
+    // The name of a site may be in its sidebar.
+    for logo in ["<h1><a href=/>The Fox</a></h1>", "<div>The Fox</div>"] {
+        let sidebar = format!("<div class=sidebar>{logo}<p>{MORE}</p></div>");
+        assert_eq!(main(&format!("{sidebar}<p>{PROSE}</p>")), PROSE, "{logo}");
+    }
+}
+
+#[test]
+fn the_only_region_of_a_page_of_little_prose_is_taken_however_short_it_is() {
+    let moved = "<h1>Moved!</h1><p>See the other page.</p>";
+    for (start, end) in [("<main>", "</main>"), ("<div role=main>", "</div>")] {
+        let page = format!("{LINKS}{start}{moved}{end}<div><p>{MORE}</p></div>");
+        assert_eq!(main(&page), "Moved!\nSee the other page.", "{start}");
+        // With more prose beside it, it is not what the page is about.
+        let long = format!("{page}<div><p>{}</p></div>", PROSE.repeat(4));
+        assert!(main(&long).contains(PROSE), "{start}");
+        let two = format!("{page}{start}No.{end}");
+        assert_ne!(main(&two), "Moved!\nSee the other page.", "{start}");
+    }
+}
+
 /// Cells stand in a line: what is before the second one is not in it.
 #[test]
 fn a_cell_holds_what_is_in_it() {
@@ -142,7 +211,8 @@ fn elements_beside_the_content_are_left_out() {
         ("<header>", "</header>"),
         ("<div role=navigation>", "</div>"),
         ("<div class='a site-footer b'>", "</div>"),
-        ("<section id=sidebarLeft>", "</section>"),
+        ("<div id=sidebarLeft>", "</div>"),
+        ("<section class=sidebar>", "</section>"),
         ("<div class=comments><nav><div>x</div></nav>", "</div>"),
     ] {
         let beside = format!("{start}<div>x</div><p>{MORE}</p>{end}");

@@ -29,6 +29,25 @@ fn a_file_cut_anywhere_within_a_record_is_an_error() {
 }
 
 #[test]
+fn a_file_cut_within_the_first_bytes_of_a_record_is_an_error_that_names_it() {
+    let arc = "http://a/ 192.0.2.1 20200101000000 text/plain 1\nt\n";
+    let filedesc = "filedesc://a.arc 0.0.0.0 20200101000000 text/plain 16\n1 0 Crawler\nURL\n\n";
+    let warc = String::from_utf8(conversion("a", "one")).unwrap();
+    for (first, next) in [(warc.as_str(), warc.as_str()), (filedesc, arc)] {
+        for bytes in 1..=next.len().min(20) {
+            let cut = [first, &next[..bytes]].concat();
+            let message = results(cut.as_bytes()).pop().unwrap().unwrap_err();
+            let at = first.len();
+            let expected = format!("a.wet: record 2 at byte {at}: the file ends within it");
+            assert_eq!(message, expected, "{bytes} bytes");
+            let message = refusal(&first.as_bytes()[..bytes]);
+            let expected = "a.wet: record 1 at byte 0: ";
+            assert!(message.starts_with(expected), "{bytes} bytes: {message}");
+        }
+    }
+}
+
+#[test]
 fn a_record_that_is_passed_over_is_not_cut_short_in_silence() {
     let warc = [conversion("a", "t"), info()].concat();
     let cut = &warc[..warc.len() - 6];
@@ -113,6 +132,19 @@ fn a_wrong_length_leads_to_an_error_that_names_its_record() {
     let expected = "a.wet: record 1 at byte 0: after its block stands \"\\n\\r\\n\" instead of the \
                     two line breaks that end a record: its Content-Length is wrong";
     assert_eq!(message, Err(format!("{expected}{REMEDY}")));
+}
+
+#[test]
+fn a_wrong_length_beyond_what_is_looked_through_says_that_records_are_lost() {
+    let claimed = MAX_BLOCK_BYTES + 1000;
+    let wrong = String::from_utf8(conversion("a", "one")).unwrap();
+    let wrong = wrong.replace("WARC-Type: conversion", "WARC-Type: request");
+    let wrong = wrong.replace("Content-Length: 3", &format!("Content-Length: {claimed}"));
+    let good = conversion("a", &"word ".repeat(20_000));
+    let warc = [wrong.as_bytes(), &good.repeat(100)].concat();
+    let error = open(&warc).next().unwrap().unwrap_err();
+    let lost = format!("records among the {claimed} bytes that it claims are lost");
+    assert!(error.to_string().contains(&lost), "{error}");
 }
 
 /// Two of the sample archives of pywb are such: one line break after an empty block, none between members of gzip.
