@@ -12,7 +12,7 @@ const SECTION: &str = "<![CDATA[";
 const SECTION_END: &str = "]]>";
 
 /// A page of XHTML whose sections are characters, with references for what could be markup. Comments stay. A comment that
-/// does not end stays as it is, and so does a section that does not before the next one begins.
+/// has no end stays as it is, and so does a section that has none before the next one begins.
 pub(super) fn as_characters(markup: &str) -> Cow<'_, str> {
     let mut written = String::new();
     let (mut done, mut from) = (0, 0);
@@ -28,9 +28,9 @@ pub(super) fn as_characters(markup: &str) -> Cow<'_, str> {
             let Some(end) = found(markup, start, SECTION_END) else {
                 break;
             };
-            if markup[start..end].contains(SECTION) {
-                // The end is that of another section: this one has none.
-                from = start;
+            if let Some(last) = markup[start..end].rfind(SECTION) {
+                // The end is that of the last section that begins before it: the others have none.
+                from = start + last;
                 continue;
             }
             written.push_str(&markup[done..at]);

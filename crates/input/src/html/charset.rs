@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 
-use encoding_rs::{Encoding, UTF_8, UTF_16BE, UTF_16LE, WINDOWS_1252};
+use encoding_rs::{DecoderResult, Encoding, UTF_8, UTF_16BE, UTF_16LE, WINDOWS_1252};
 use memchr::memmem;
 
 /// Within how many bytes a page may declare its character set.
@@ -38,10 +38,9 @@ pub(crate) fn decoded(bytes: &[u8], content_type: Option<&[u8]>) -> Decoded {
     };
     let read_as = encoding.unwrap_or(WINDOWS_1252);
     let (text, has_others) = read_as.decode_without_bom_handling(bytes);
-    let is_cut = || read_as == UTF_8 && is_utf8_so_far(bytes);
     let doubt = match encoding {
         None => Some(Doubt::Undeclared),
-        Some(_) if has_others && !is_cut() => Some(Doubt::Misdeclared),
+        Some(_) if has_others && !is_so_far(read_as, bytes) => Some(Doubt::Misdeclared),
         Some(_) => None,
     };
     Decoded {
@@ -71,7 +70,17 @@ fn encoding_of(bytes: &[u8], content_type: Option<&[u8]>) -> Option<&'static Enc
     }
 }
 
-/// Whether these bytes are UTF-8, or its beginning: crawlers cut long pages, even within a character.
+/// Whether these bytes are of a character set, or the beginning of such: crawlers cut long pages, even within a
+/// character.
+fn is_so_far(encoding: &'static Encoding, bytes: &[u8]) -> bool {
+    let mut decoder = encoding.new_decoder_without_bom_handling();
+    let room = decoder.max_utf8_buffer_length_without_replacement(bytes.len());
+    let mut text = String::with_capacity(room.unwrap_or_default());
+    let (result, _) = decoder.decode_to_string_without_replacement(bytes, &mut text, false);
+    result == DecoderResult::InputEmpty
+}
+
+/// The same of UTF-8.
 fn is_utf8_so_far(bytes: &[u8]) -> bool {
     std::str::from_utf8(bytes).map_or_else(|error| error.error_len().is_none(), |_| true)
 }

@@ -33,7 +33,7 @@ pub(super) enum Source {
 /// The role of an element for the text in it. Where a source gives two, the last of these counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Role {
-    /// A browser does not show it as text.
+    /// A browser does not show it as text, or does not read it out.
     Hidden,
     /// It is perhaps not what the page is about.
     GuessedAside,
@@ -188,12 +188,11 @@ fn is_sentence(id: &[u8]) -> bool {
     words.filter(|word| !word.is_empty()).count() > MOST_WORDS
 }
 
-/// Whether the id of an element is made from a heading, by its name or its class: that of a section or of the heading
-/// itself.
-pub(super) fn has_heading_for_id(name: &[u8]) -> bool {
+/// Whether the id of an element is made from its text or heading, by its name: that of a section, a heading or a term.
+pub(super) fn has_text_for_id(name: &[u8]) -> bool {
     matches!(
         name,
-        b"section" | b"h1" | b"h2" | b"h3" | b"h4" | b"h5" | b"h6"
+        b"section" | b"h1" | b"h2" | b"h3" | b"h4" | b"h5" | b"h6" | b"dt"
     )
 }
 

@@ -3,13 +3,14 @@
 //! 1. A block of prose is long, and most of it is no link. Elements of navigation hold none, nor do those that a class
 //!    or an id gives away ([`guesses`]).
 //! 2. The author may have marked a region as main, as `<main>` or `<article>`. If a third of the prose is in it, the
-//!    smallest such region is taken, without its lists of links. If it is the only one on a page of little prose, it is
-//!    taken in any case.
+//!    smallest such region is taken, without its lists of links. Of several beside each other, all are taken. If it is the
+//!    only one on a page of little prose, it is taken in any case.
 //! 3. Else the smallest element with several blocks that holds nearly all prose is taken in the same way. It must be less
 //!    than the whole page, and a tenth of what is taken of it must be prose.
 //! 4. Else prose whose blocks are near each other is one run. The runs that are at least a fifth as long as the longest
 //!    are taken, with the short blocks between and the headings before them.
-//! 5. A page of links with little prose, or without any, gives all its text but that of elements of navigation.
+//! 5. A page of links or short lines with little prose gives all its text but that of elements of navigation; and that,
+//!    too, if there is no other.
 
 use std::ops::Range;
 
@@ -28,15 +29,14 @@ const MOST_BETWEEN: usize = 6;
 pub(super) fn of(mut page: Page) -> String {
     guesses::mark(&mut page);
     let prose = prose(&page.blocks);
-    let region = smallest(&page.regions, &prose, |within, all| within * 3 >= all);
-    let region = region.or_else(|| only_region(&page, &prose));
+    let region = smallest_regions(&page, &prose).or_else(|| only_region(&page, &prose));
+    let whole = region.clone().unwrap_or(0..page.blocks.len());
     let part = region.or_else(|| dense_holder(&page, &prose));
     let mut kept = match &part {
         Some(part) => without_links(&page.blocks, part),
         None => long_runs(&page.blocks),
     };
-    let part = part.unwrap_or(0..page.blocks.len());
-    keep_links_if_most_are(&page.blocks, &mut kept, &part);
+    keep_links_if_most_are(&page.blocks, &mut kept, &whole);
     let mut text = String::new();
     let mut start = 0;
     for (index, block) in page.blocks.iter().enumerate() {
@@ -48,7 +48,7 @@ pub(super) fn of(mut page: Page) -> String {
     if text.is_empty() { page.text } else { text }
 }
 
-fn is_prose(block: &Block) -> bool {
+pub(super) fn is_prose(block: &Block) -> bool {
     !block.is_aside && block.weight >= LEAST_PROSE && block.linked < block.weight / 3
 }
 
@@ -69,18 +69,19 @@ pub(super) fn prose(blocks: &[Block]) -> Sums {
     Sums::of(blocks.iter().map(of_block))
 }
 
-/// The smallest of these parts of the page that holds enough of its prose.
-fn smallest(
-    parts: &[Range<usize>],
-    prose: &Sums,
-    is_enough: impl Fn(u64, u64) -> bool,
-) -> Option<Range<usize>> {
-    let holds_enough = |part: &&Range<usize>| {
+/// The smallest region that the author has marked and that holds a third of the prose. Others may be beside it that hold
+/// a third as well, such as the posts of a thread: then it is all of them, with what is between.
+fn smallest_regions(page: &Page, prose: &Sums) -> Option<Range<usize>> {
+    let is_enough = |part: &&Range<usize>| {
         let within = prose.within(part);
-        within > 0 && is_enough(within, prose.all())
+        within > 0 && within * 3 >= prose.all()
     };
-    let parts = parts.iter().filter(holds_enough);
-    parts.min_by_key(|part| part.len()).cloned()
+    let regions = || page.regions.iter().filter(is_enough);
+    let smallest = regions().min_by_key(|part| part.len())?;
+    let is_beside = |part: &&Range<usize>| part.end <= smallest.start || part.start >= smallest.end;
+    let both = regions().filter(is_beside).chain([smallest]);
+    both.cloned()
+        .reduce(|a, b| a.start.min(b.start)..a.end.max(b.end))
 }
 
 /// The only region that the author has marked, where the page has little prose.
@@ -94,7 +95,12 @@ fn only_region(page: &Page, prose: &Sums) -> Option<Range<usize>> {
 /// The smallest element of several blocks that holds nine tenths of the prose. It is not the whole page, and a tenth of
 /// what would be taken of it is prose: a page of tables has little.
 fn dense_holder(page: &Page, prose: &Sums) -> Option<Range<usize>> {
-    let holder = smallest(&page.holders, prose, |within, all| within * 10 >= all * 9)?;
+    let is_enough = |part: &&Range<usize>| {
+        let within = prose.within(part);
+        within > 0 && within * 10 >= prose.all() * 9
+    };
+    let holders = page.holders.iter().filter(is_enough);
+    let holder = holders.min_by_key(|part| part.len())?.clone();
     let taken = page.blocks[holder.clone()]
         .iter()
         .filter(|block| goes_with_prose(block));

@@ -150,6 +150,11 @@ impl OpenElements {
         true
     }
 
+    /// Whether an element that begins here holds another notation of a formula, which browsers do not show.
+    pub(super) fn is_annotation(&self, name: &[u8]) -> bool {
+        !self.holds_html() && matches!(name, b"annotation" | b"annotation-xml")
+    }
+
     /// The language of an element that begins here.
     fn language(&self, name: &[u8]) -> Language {
         match self.elements.last() {
@@ -159,7 +164,7 @@ impl OpenElements {
     }
 
     /// Whether elements that begin here are of HTML, except for `svg` and `math`.
-    fn holds_html(&self) -> bool {
+    pub(super) fn holds_html(&self) -> bool {
         self.elements.last().is_none_or(|last| last.holds_html)
     }
 

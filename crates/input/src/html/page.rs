@@ -40,6 +40,7 @@ pub(super) struct Page {
     weight: u32,
     linked: u32,
     is_heading: bool,
+    is_title: bool,
 }
 
 /// A block of text. Its weight is its characters without blanks; ideographs, kana and hangul weigh
@@ -51,14 +52,15 @@ pub(super) struct Block {
     /// How much of the weight is links.
     pub(super) linked: u32,
     pub(super) is_heading: bool,
+    /// Whether it is a heading of the first level.
+    pub(super) is_title: bool,
     pub(super) is_aside: bool,
 }
 
-/// How many elements of each role are open.
+/// Open elements by role. Guessed asides are not counted: their blocks are marked later.
 #[derive(Default)]
 struct Roles {
     hidden: usize,
-    guessed_aside: usize,
     aside: usize,
     main: usize,
 }
@@ -112,9 +114,12 @@ impl Page {
         self.end_foreign(name);
         let kept = self.open.kept_by_start(name);
         self.leave_beyond(kept);
-        let flow = flow(name);
+        let flow = self.flow(name);
         self.part(flow);
-        self.is_heading |= flow == Flow::Heading && !self.is_hidden();
+        if flow == Flow::Heading && !self.is_hidden() {
+            self.is_heading = true;
+            self.is_title |= name == b"h1";
+        }
         if name == b"a" {
             self.is_in_link = tag.has_address;
         }
@@ -122,7 +127,11 @@ impl Page {
             return;
         }
         let begins_heading = self.is_heading && self.weight == 0;
-        let role = tag.role(self.roles.main > 0, begins_heading);
+        let role = if self.open.is_annotation(name) {
+            Some(Role::Hidden)
+        } else {
+            tag.role(flow, self.roles.main > 0, begins_heading)
+        };
         if let Some(role) = role {
             self.enter(role);
         }
@@ -153,7 +162,9 @@ impl Page {
         if role != Role::Hidden && !self.is_hidden() {
             self.end_block();
         }
-        *self.roles.of(role) += 1;
+        if let Some(open) = self.roles.of(role) {
+            *open += 1;
+        }
     }
 
     fn leave(&mut self, role: Option<Role>) {
@@ -161,7 +172,9 @@ impl Page {
         if role != Role::Hidden && !self.is_hidden() {
             self.end_block();
         }
-        *self.roles.of(role) -= 1;
+        if let Some(open) = self.roles.of(role) {
+            *open -= 1;
+        }
     }
 
     fn end(&mut self, name: &[u8]) {
@@ -170,9 +183,11 @@ impl Page {
         }
         let kept = self.open.kept_by_end(name);
         self.leave_beyond(kept);
-        let flow = flow(name);
+        let flow = self.flow(name);
         self.part(flow);
-        self.is_heading &= flow != Flow::Heading || self.is_hidden();
+        if flow == Flow::Heading && !self.is_hidden() {
+            (self.is_heading, self.is_title) = (false, false);
+        }
         if name == b"a" {
             self.is_in_link = false;
         }
@@ -218,6 +233,15 @@ impl Page {
         }
     }
 
+    /// How a tag breaks the text. Those of a formula part its words.
+    fn flow(&self, name: &[u8]) -> Flow {
+        if self.open.holds_html() {
+            flow(name)
+        } else {
+            Flow::Space
+        }
+    }
+
     fn is_hidden(&self) -> bool {
         self.roles.hidden > 0
     }
@@ -230,9 +254,10 @@ impl Page {
                 weight: self.weight,
                 linked: self.linked,
                 is_heading: self.is_heading,
+                is_title: self.is_title,
                 is_aside: self.roles.aside > 0,
             });
-            self.is_heading = false;
+            (self.is_heading, self.is_title) = (false, false);
         }
         self.weight = 0;
         self.linked = 0;
@@ -314,12 +339,12 @@ fn weight(words: &str) -> u32 {
 }
 
 impl Roles {
-    fn of(&mut self, role: Role) -> &mut usize {
+    fn of(&mut self, role: Role) -> Option<&mut usize> {
         match role {
-            Role::Hidden => &mut self.hidden,
-            Role::GuessedAside => &mut self.guessed_aside,
-            Role::Aside => &mut self.aside,
-            Role::Main => &mut self.main,
+            Role::Hidden => Some(&mut self.hidden),
+            Role::GuessedAside => None,
+            Role::Aside => Some(&mut self.aside),
+            Role::Main => Some(&mut self.main),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The start tag that is being read, and the role that it gives to its element.
 
 use super::elements::{
-    Role, Source, has_heading_for_id, is_class_of_section, names_content, role_of_attribute,
+    Flow, Role, Source, has_text_for_id, is_class_of_section, names_content, role_of_attribute,
     role_of_name,
 };
 
@@ -19,8 +19,8 @@ pub(super) struct Tag {
     names_aside: bool,
     /// Whether its id names it as content.
     names_content: bool,
-    /// Whether its id is made from a heading, and says nothing of the layout.
-    is_section: bool,
+    /// Whether its id is made from what it holds, and says nothing of the layout.
+    is_named_by_text: bool,
 }
 
 impl Tag {
@@ -31,7 +31,7 @@ impl Tag {
         self.role = None;
         self.names_aside = false;
         self.names_content = false;
-        self.is_section = has_heading_for_id(name);
+        self.is_named_by_text = has_text_for_id(name);
     }
 
     pub(super) fn begin_attribute(&mut self, name: &[u8]) {
@@ -50,11 +50,12 @@ impl Tag {
             self.role = self.role.max(role);
         }
         self.names_content |= names_content(&self.attribute, value);
-        self.is_section |= is_class_of_section(&self.attribute, value);
+        self.is_named_by_text |= is_class_of_section(&self.attribute, value);
     }
 
-    /// The role of the element, which may be in one that is main, or begin a heading.
-    pub(super) fn role(&self, is_in_main: bool, begins_heading: bool) -> Option<Role> {
+    /// The role of the element, which may be in one that is main, or begin a heading. What is inline is no part of a
+    /// layout.
+    pub(super) fn role(&self, flow: Flow, is_in_main: bool, begins_heading: bool) -> Option<Role> {
         let of_name = match self.name.as_slice() {
             // Theirs is that of the whole page, hidden until a script has run, say.
             b"html" | b"body" => return None,
@@ -65,9 +66,10 @@ impl Tag {
             name => role_of_name(name),
         };
         let guess = Some((Source::Class, Role::GuessedAside));
-        let of_id = guess.filter(|_| self.names_aside && !self.is_section);
+        let of_id = guess.filter(|_| self.names_aside && !self.is_named_by_text);
         let of_attributes = self.role.max(of_id);
-        let of_attributes = of_attributes.filter(|_| of_attributes != guess || !self.names_content);
+        let is_no_guess = self.names_content || flow == Flow::Inline;
+        let of_attributes = of_attributes.filter(|_| of_attributes != guess || !is_no_guess);
         of_attributes.max(of_name).map(|(_, role)| role)
     }
 }

@@ -93,7 +93,7 @@ pub enum BrokenProblem {
     NoEnd { value: String },
     #[error(
         "after its block stands \"{value}\" instead of the two line breaks that end a record: its \
-         Content-Length is wrong, and records among the {claimed} bytes that it claims are lost"
+         Content-Length is wrong, and records among the {claimed} bytes that it claims may be lost"
     )]
     NoEndOfLong { value: String, claimed: u64 },
     /// It is cut off, as a member of gzip may be, and the next record follows on the same line.
@@ -124,6 +124,14 @@ impl BrokenProblem {
             | Self::NoLength
             | Self::BadLength { .. }
             | Self::TwoLengths { .. } => true,
+        }
+    }
+
+    /// The same where what was claimed is not looked through.
+    pub(super) fn of_long(self, claimed: u64) -> Self {
+        match self {
+            Self::NoEnd { value } => Self::NoEndOfLong { value, claimed },
+            other => other,
         }
     }
 

@@ -15,6 +15,9 @@ pub const MAX_HEADER_BYTES: usize = 64 << 10;
 /// Most bytes of a block that are held: the longest HTTP header and the longest text.
 pub const MAX_BLOCK_BYTES: usize = MAX_RECORD_BYTES + MAX_HEADER_BYTES;
 
+/// Bytes of blocks that are read again, beside 16 times what was passed: lengths may be wrong on purpose.
+const MOST_AGAIN: u64 = 256 << 20;
+
 const BUFFER_BYTES: usize = 64 << 10;
 
 /// The ends of a record, after its block. Some programs write the second.
@@ -43,6 +46,8 @@ pub(super) struct Records<R = Box<dyn Read + Send>> {
     block: Vec<u8>,
     /// What to read again to find the next record after one that is broken.
     again: Vec<u8>,
+    /// Bytes of blocks that were read again.
+    read_again: u64,
     /// The first line of the next record, where it was met instead of line breaks.
     ahead: Vec<u8>,
 }
@@ -84,6 +89,7 @@ impl<R: Read> Records<R> {
             block_left: 0,
             block: Vec::new(),
             again: Vec::new(),
+            read_again: 0,
             ahead: Vec::new(),
         }
     }
@@ -202,12 +208,19 @@ impl<R: Read> Records<R> {
     /// Leaves out a record that is broken, up to the next one. Then its problem is returned. If there is none, a file that
     /// is cut short stays broken, and so does one that is no archive, or is ARC.
     pub(super) fn leave_out(&mut self, broken: Broken) -> Result<BrokenProblem, Broken> {
-        let Broken::Problem(problem) = broken else {
+        let Broken::Problem(mut problem) = broken else {
             return Err(broken);
         };
         let again = std::mem::take(&mut self.again);
-        self.position -= again.len() as u64;
-        self.reader.give_back(again);
+        let bytes = again.len() as u64;
+        let is_header = bytes <= MAX_HEADER_BYTES as u64;
+        if is_header || self.read_again <= MOST_AGAIN + 16 * (self.position - bytes) {
+            self.read_again += if is_header { 0 } else { bytes };
+            self.position -= bytes;
+            self.reader.give_back(again);
+        } else {
+            problem = problem.of_long(self.claimed);
+        }
         (self.block_left, self.is_open) = (0, false);
         if self.find_version()? || problem.is_of_a_whole_record() {
             return Ok(problem);

