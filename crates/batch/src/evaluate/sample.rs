@@ -88,16 +88,15 @@ impl Sample {
                 bar.inc(1);
                 match text {
                     Some(Ok(text)) if seen.insert(text.id.clone()) => sample.texts.push(text),
-                    Some(Err(id)) => {
+                    Some(Err(id)) if seen.insert(id.clone()) => {
                         sample.wordless += 1;
                         sample.wordless_ids.insert(id);
                     }
-                    Some(Ok(_)) | None => {}
+                    Some(_) | None => {}
                 }
                 Ok(true)
             },
         )?;
-        sample.wordless_ids.retain(|id| !seen.contains(id));
         Ok(Self { skipped, ..sample })
     }
 

@@ -87,10 +87,12 @@ pub struct Suggestion {
 }
 
 impl Suggestion {
-    /// The choice of the fewest tables, for this number of documents, that meets what is wanted. If no recall is wanted,
-    /// it is as good as any in recall, since distance 0 is the cheapest and finds least; without a want, in F1. One is as
-    /// good as another if its interval reaches the other's value. Of equal ones it is that of the greatest F1. None has more
-    /// than [`MOST_TABLES`]. Where precision is not measured, there is a choice only if recall alone is wanted.
+    /// The choice of the fewest tables, for this number of documents, that meets what is wanted.
+    ///
+    /// If `want` names no recall, the choice must be as good as any in recall: distance 0 is the cheapest and finds least.
+    /// Without `want`, it must be so in F1. One is as good as another if its interval reaches the other's value. Of equal
+    /// ones it is that of the greatest F1. None has more than [`MOST_TABLES`]. Where precision is not measured, there is a
+    /// choice only if recall alone is wanted.
     #[must_use]
     pub fn of(evaluation: &Evaluation, want: Option<Want>, documents: f64) -> Option<Self> {
         let wants_recall = want.is_some_and(|want| want.recall > 0.0);
