@@ -6,6 +6,8 @@
 //!   (`the_store_of_key_values_keeps_the_contract`).
 //! - KM2: a change that may have been made is not repeated by itself. It fails, and the caller reads before it retries
 //!   (`a_change_of_unknown_outcome_is_not_repeated`).
+//! - KM3: where the layout is in the store, a store that lost all its keys has no corpora and no cluster, and says the
+//!   latter (`lost_keys_are_no_cluster_without_corpora`).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -79,6 +81,9 @@ impl KeyValueMetadata {
 
     async fn read(&self) -> Result<Understood, MetadataError> {
         let Snapshot { pairs, .. } = self.store.read(keys::CORPORA).await?;
+        if pairs.is_empty() && self.names_stores() {
+            self.check_cluster().await?;
+        }
         {
             let last = self.last.lock();
             if last.pairs == pairs {
@@ -89,6 +94,15 @@ impl KeyValueMetadata {
         let understood = Understood { pairs, corpora };
         *self.last.lock() = understood.clone();
         Ok(understood)
+    }
+
+    /// Checks that the cluster is still there, which never goes (KM3).
+    async fn check_cluster(&self) -> Result<(), MetadataError> {
+        let cluster = self.store.read(keys::CLUSTER).await?;
+        if cluster.pairs.is_empty() {
+            return Err(MetadataError::NoCluster);
+        }
+        Ok(())
     }
 
     /// Decides and writes, until nothing has changed in between (KM1).
@@ -337,6 +351,21 @@ mod tests {
         assert!(created.is_err_and(|error| unknown(&error)));
         assert_eq!(store.commits.load(Ordering::Relaxed), 1);
         assert_eq!(metadata.corpus(&record.name).await.unwrap(), Some(record));
+    }
+
+    /// KM3.
+    #[tokio::test]
+    async fn lost_keys_are_no_cluster_without_corpora() {
+        let store = Arc::new(crate::steps::tests::cluster().await);
+        let keys: Arc<dyn KeyValueStore> = Arc::<MemoryKeyValues>::clone(&store);
+        let followed = KeyValueMetadata::follow(keys, || {}, |_| {}).await;
+        let metadata = followed.unwrap();
+        assert_eq!(metadata.corpora().await.unwrap().len(), 0);
+        let lose = Transaction::new().delete(keys::CLUSTER);
+        let outcome = store.commit(&lose).await.unwrap();
+        assert!(matches!(outcome, Outcome::Committed(_)));
+        let lost = metadata.corpora().await;
+        assert!(matches!(lost, Err(MetadataError::NoCluster)), "{lost:?}");
     }
 
     #[tokio::test]

@@ -12,7 +12,6 @@ use simshard_topology::replication::{ShardRecord, StoreId};
 use simshard_topology::{NodeId, ShardId, ShardSet};
 use tokio::time::{Instant, sleep};
 
-use super::asked::warn_of_bad;
 use crate::progress;
 use crate::say::note;
 
@@ -54,12 +53,12 @@ impl Placing {
             return Ok(());
         }
         let bar = progress::bar("moving shards", Some(self.targets.len() as u64));
-        let mut read = Instant::now();
+        let (mut read, mut is_told) = (Instant::now(), false);
         loop {
             match self.progress(keys).await {
                 Ok(Progress::Open(0)) => break,
                 Ok(Progress::Open(open)) => {
-                    read = Instant::now();
+                    (read, is_told) = (Instant::now(), false);
                     bar.set_position(self.targets.len().saturating_sub(open) as u64);
                 }
                 Ok(Progress::Elsewhere(shards)) => bail!(
@@ -68,6 +67,10 @@ impl Placing {
                 Err(error) if read.elapsed() > PATIENCE => {
                     let told = "the nodes are told, and go on by themselves: `simshard cluster shards` shows how far they are";
                     return Err(error).context(told);
+                }
+                Err(error) if !is_told => {
+                    note(format_args!("{error}: trying again"));
+                    is_told = true;
                 }
                 Err(_) => {}
             }
@@ -79,7 +82,8 @@ impl Placing {
     }
 
     async fn progress(&self, keys: &dyn KeyValueStore) -> Result<Progress, MetadataError> {
-        let now = targets(keys, warn_of_bad).await?;
+        // Those that are damaged were told when this command began.
+        let now = targets(keys, |_| {}).await?;
         let wanted = self.targets.iter();
         let others = wanted.filter(|(shard, nodes)| now.get(shard) != Some(nodes));
         let others: ShardSet = others.map(|(shard, _)| *shard).collect();
