@@ -37,7 +37,7 @@ pub use process::{Process, Running, Waiting, run, run_with_open_input};
 pub use process_cluster::{End, ProcessCluster};
 pub use shape::Shape;
 pub use stalling_proxy::StallingProxy;
-pub use waiting::{PATIENCE, block_until, until, until_some};
+pub use waiting::{PATIENCE, block_until, until, until_some, until_within};
 
 /// Tells that a test could do nothing here, as where only root may do what it does. The test runner does not capture it,
 /// and `cargo xtask test` counts it.

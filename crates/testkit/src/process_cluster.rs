@@ -17,14 +17,15 @@ const TIMEOUT: Duration = Duration::from_secs(5);
 /// from 0, and keep their numbers and addresses when they end and start again.
 #[derive(Debug)]
 pub struct ProcessCluster {
-    folder: tempfile::TempDir,
-    nodes: Vec<Option<Process>>,
     routers: Vec<Router>,
+    nodes: Vec<Option<Process>>,
     node_addresses: Vec<SocketAddr>,
     metadata: Metadata,
     /// What etcd asks for, as arguments.
     access: Vec<String>,
     shape: Shape,
+    /// Goes after the processes have ended: one that lives on without its files gives odd answers.
+    folder: tempfile::TempDir,
 }
 
 /// What the processes of a cluster agree by.

@@ -16,8 +16,17 @@ const INTERVAL: Duration = Duration::from_millis(5);
 /// # Panics
 ///
 /// If it is not so within [`PATIENCE`].
-pub async fn until(what: &str, mut is_so: impl AsyncFnMut() -> bool) {
-    until_some(what, async || is_so().await.then_some(())).await;
+pub async fn until(what: &str, is_so: impl AsyncFnMut() -> bool) {
+    until_within(PATIENCE, what, is_so).await;
+}
+
+/// As [`until`], for what takes more than a moment.
+///
+/// # Panics
+///
+/// If it is not so in time.
+pub async fn until_within(patience: Duration, what: &str, mut is_so: impl AsyncFnMut() -> bool) {
+    some_within(patience, what, async || is_so().await.then_some(())).await;
 }
 
 /// Waits until there is something, and returns it.
@@ -25,7 +34,15 @@ pub async fn until(what: &str, mut is_so: impl AsyncFnMut() -> bool) {
 /// # Panics
 ///
 /// If there is nothing within [`PATIENCE`].
-pub async fn until_some<T>(what: &str, mut look: impl AsyncFnMut() -> Option<T>) -> T {
+pub async fn until_some<T>(what: &str, look: impl AsyncFnMut() -> Option<T>) -> T {
+    some_within(PATIENCE, what, look).await
+}
+
+async fn some_within<T>(
+    patience: Duration,
+    what: &str,
+    mut look: impl AsyncFnMut() -> Option<T>,
+) -> T {
     let seen = async {
         let mut ticks = interval(INTERVAL);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -36,8 +53,8 @@ pub async fn until_some<T>(what: &str, mut look: impl AsyncFnMut() -> Option<T>)
             }
         }
     };
-    let seen = timeout(PATIENCE, seen).await;
-    seen.unwrap_or_else(|_| panic!("not within {PATIENCE:?}: {what}"))
+    let seen = timeout(patience, seen).await;
+    seen.unwrap_or_else(|_| panic!("not within {patience:?}: {what}"))
 }
 
 /// As [`until`], where no other task runs.

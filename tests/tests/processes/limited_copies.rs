@@ -34,18 +34,19 @@ async fn insert(client: &Client) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_node_sends_and_receives_no_faster_than_it_may() {
-    let cluster = ProcessCluster::start(Shape::of(2).with_replicas(1));
+    let cluster = ProcessCluster::start(Shape::of(3).with_replicas(1));
     create(&cluster.client()).await;
     operate(&cluster, &["move", "--shards", "00", "--to", "n1"]);
     insert(&cluster.client()).await;
-    operate(&cluster, &["set-limits", "n1", "--copy-rate", "1"]);
     let least = Duration::from_secs_f64((DOCUMENTS * ID_BYTES as u64) as f64 / 1e6);
-    // It sends, and then it receives.
-    for to in ["n2", "n1"] {
+    // The first one sends, the last one receives: it has not held the shard before.
+    for (limited, to) in [("n1", "n2"), ("n3", "n3")] {
+        operate(&cluster, &["set-limits", limited, "--copy-rate", "1"]);
         let begin = Instant::now();
         operate(&cluster, &["move", "--shards", "00", "--to", to]);
         assert!(begin.elapsed() > least, "to {to}");
     }
+    operate(&cluster, &["set-limits", "n1", "--none"]);
     let nodes = operate(&cluster, &["nodes"]);
     assert!(
         nodes.contains("\t1\t1\n") && nodes.contains("\t1\tnone\n"),

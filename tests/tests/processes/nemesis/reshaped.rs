@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use fastrand::Rng;
-use simshard_testkit::{End, ProcessCluster, Running, Shape, binary, is_long, until};
+use simshard_testkit::{End, ProcessCluster, Running, Shape, binary, is_long, until_within};
 use tokio::task::block_in_place;
 use tokio::time::sleep;
 
@@ -36,6 +36,9 @@ const STEPS: [(&str, usize, usize); 13] = [
 
 /// A command that fails so often does not fail for a node that is away.
 const MOST_ATTEMPTS: usize = 30;
+
+/// How long a command may take that moves all shards twice, while processes die and other tests run.
+const MOVING: Duration = Duration::from_secs(600);
 
 /// Faults while a command runs.
 fn faults() -> usize {
@@ -80,7 +83,7 @@ impl Chaos {
     async fn until_done(&self, command: &str, mut running: Running) {
         for _ in 0..MOST_ATTEMPTS {
             let what = format!("`{command}` ends");
-            until(&what, async || running.has_ended()).await;
+            until_within(MOVING, &what, async || running.has_ended()).await;
             let output = running.output();
             if output.status.success() {
                 return;
@@ -120,7 +123,7 @@ impl Chaos {
     async fn until_placed(&self, nodes: usize, replicas: usize) {
         let metadata = format!("file:{}", self.cluster.metadata_file().display());
         let what = format!("{replicas} replicas of each shard are on {nodes} nodes");
-        until(&what, async || {
+        until_within(MOVING, &what, async || {
             let records = records(&self.cluster).await;
             let entries = records.values().flat_map(|record| &record.in_sync);
             let holders: BTreeSet<_> = entries.map(|entry| entry.store).collect();

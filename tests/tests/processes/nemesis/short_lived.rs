@@ -3,14 +3,13 @@
 
 use std::pin::pin;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use fastrand::Rng;
 use futures_util::TryStreamExt;
 use simshard_client::{
     Client, ClientError, Documents, Fingerprint, Queries, Reason, SearchSpec, v1,
 };
-use simshard_testkit::PATIENCE;
 use tokio::time::{interval, timeout};
 
 use super::oracle::Progress;
@@ -20,6 +19,10 @@ const NAMES: u64 = 2;
 
 /// Documents of a corpus: every second one is near the one before.
 const DOCUMENTS: u64 = 40;
+
+/// How long a request is tried. Streams about a whole corpus need a moment at which no record of a shard changes: while
+/// all shards move, and other tests run, that may be long in coming.
+const PATIENCE: Duration = Duration::from_secs(600);
 
 /// Between two attempts.
 const PAUSE: Duration = Duration::from_millis(10);
@@ -31,6 +34,8 @@ pub(super) struct Maker {
     progress: Arc<Progress>,
     /// Whether a request of this round failed: it may act later.
     has_failed: bool,
+    /// What was answered in this round: to what is wrong, it adds how that came.
+    story: Vec<String>,
 }
 
 /// What is asked about a corpus. The documents are those of a round.
@@ -50,6 +55,7 @@ impl Maker {
             clients: clients.to_vec(),
             progress: Arc::clone(progress),
             has_failed: false,
+            story: Vec::new(),
         }
     }
 
@@ -58,6 +64,7 @@ impl Maker {
         let (mut round, mut names) = (0, 0);
         while !self.progress.is_over() {
             self.has_failed = false;
+            self.story.clear();
             self.round(round, &format!("made-{names}-{}", round % NAMES))
                 .await;
             round += 1;
@@ -71,7 +78,7 @@ impl Maker {
         let created = self.persist(name, Request::Create).await;
         // An attempt that failed may have created it.
         let is_there = matches!(created, Ok(_) | Err(Reason::CorpusExists));
-        assert!(is_there, "{name}, round {round}: {created:?}");
+        assert!(is_there, "{name}, round {round}: {:#?}", self.story);
         let before = round.checked_sub(NAMES);
         let mut requests = vec![
             (Request::Insert(round), None),
@@ -82,15 +89,15 @@ impl Maker {
         for (request, expected) in requests {
             let answer = self.persist(name, request).await;
             let is_right = answer.is_ok_and(|count| expected.is_none_or(|right| count == right));
-            assert!(is_right, "{name}, round {round}, {request:?}: {answer:?}");
+            assert!(is_right, "{name}, round {round}: {:#?}", self.story);
         }
         let deleted = self.persist(name, Request::Delete).await;
         let is_gone = matches!(deleted, Ok(_) | Err(Reason::CorpusNotFound));
-        assert!(is_gone, "{name}, round {round}: {deleted:?}");
+        assert!(is_gone, "{name}, round {round}: {:#?}", self.story);
         let found = self.persist(name, Request::Find(round)).await;
         // A creation that failed may create another one.
         let is_gone = found == Err(Reason::CorpusNotFound) || self.has_failed && found == Ok(0);
-        assert!(is_gone, "{name}, round {round}: {found:?}");
+        assert!(is_gone, "{name}, round {round}: {:#?}", self.story);
     }
 
     /// Sends a request, through any router, until it is done or refused for good.
@@ -99,8 +106,16 @@ impl Maker {
         let answered = async {
             loop {
                 ticks.tick().await;
-                let client = &self.clients[self.random.usize(..self.clients.len())];
-                match request.send(client, name).await {
+                let router = self.random.usize(..self.clients.len());
+                let (begun, answer) = (
+                    Instant::now(),
+                    request.send(&self.clients[router], name).await,
+                );
+                let took = begun.elapsed();
+                self.story.push(format!(
+                    "{request:?} at router {router} for {took:.1?}: {answer:?}"
+                ));
+                match answer {
                     Ok(count) => return Ok(count),
                     Err(error) => match error.reason().filter(|_| error.is_bad_request()) {
                         Some(reason) => return Err(reason),
@@ -110,7 +125,7 @@ impl Maker {
             }
         };
         let answer = timeout(PATIENCE, answered).await;
-        answer.unwrap_or_else(|_| panic!("not within {PATIENCE:?}: {name}, {request:?}"))
+        answer.unwrap_or_else(|_| panic!("not within {PATIENCE:?}: {name}, {:#?}", self.story))
     }
 }
 
