@@ -12,6 +12,8 @@ pub(crate) struct StepOutcome {
     pub(crate) failed: u64,
     /// Figures of interest, or the reason of the failure.
     pub(crate) note: String,
+    /// What failed and why, a line each, where a step has several checks.
+    pub(crate) failures: Vec<String>,
 }
 
 impl From<anyhow::Result<String>> for StepOutcome {
@@ -22,11 +24,13 @@ impl From<anyhow::Result<String>> for StepOutcome {
                 passed: 1,
                 failed: 0,
                 note,
+                failures: Vec::new(),
             },
             Err(error) => Self {
                 passed: 0,
                 failed: 1,
                 note: format!("{error:#}"),
+                failures: Vec::new(),
             },
         }
     }
@@ -50,7 +54,7 @@ pub(crate) fn all_passed(rows: &[SummaryRow]) -> bool {
     rows.iter().all(|row| row.outcome.failed == 0)
 }
 
-/// The table and the closing line `N passed, N failed`.
+/// The table, what failed of steps of several checks, and the closing line `N passed, N failed`.
 pub(crate) fn summary(rows: &[SummaryRow]) -> String {
     let mut text = String::from("\n");
     let mut add = |name: &str, result: &str, time: &str, processor: &str, note: &str| {
@@ -72,6 +76,11 @@ pub(crate) fn summary(rows: &[SummaryRow]) -> String {
     let processor: Option<Duration> = rows.iter().map(|row| row.processor).sum();
     let processor = processor.map(shown).unwrap_or_default();
     add("all", "", &shown(time), &processor, "");
+    let failures = rows.iter().flat_map(|row| &row.outcome.failures);
+    for (number, failure) in failures.enumerate() {
+        let gap = if number == 0 { "\n" } else { "" };
+        let _ = writeln!(text, "{gap}FAILED {failure}");
+    }
     let passed: u64 = rows.iter().map(|row| row.outcome.passed).sum();
     let failed: u64 = rows.iter().map(|row| row.outcome.failed).sum();
     let _ = write!(text, "\n{passed} passed, {failed} failed");
@@ -100,6 +109,7 @@ mod tests {
                 passed,
                 failed,
                 note: note.to_owned(),
+                failures: Vec::new(),
             },
         };
         vec![
@@ -118,6 +128,17 @@ all                 2 min 07 s    4 min 14 s
 
 41 passed, 2 failed";
         assert_eq!(summary(&rows()), expected);
+    }
+
+    #[test]
+    fn what_failed_is_told_below_the_table() {
+        let mut rows = rows();
+        rows[1].outcome.failures = vec!["one: why".to_owned(), "two: why".to_owned()];
+        let summary = summary(&rows);
+        let (_, end) = summary.split_once("\nall").unwrap();
+        let (_, end) = end.split_once('\n').unwrap();
+        let expected = "\nFAILED one: why\nFAILED two: why\n\n41 passed, 2 failed";
+        assert_eq!(end, expected);
     }
 
     #[test]

@@ -14,6 +14,7 @@ use files::Page;
 mod browser;
 mod buf;
 mod demo;
+mod failures;
 pub(crate) mod files;
 mod js;
 pub(crate) mod package;

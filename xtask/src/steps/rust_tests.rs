@@ -3,6 +3,7 @@
 use std::process::Command;
 use std::time::Instant;
 
+use super::failures::Failures;
 use crate::process;
 use crate::report::{StepOutcome, shown};
 use crate::workspace::Workspace;
@@ -57,6 +58,7 @@ struct Tally {
     ignored: u64,
     /// Tests that could do nothing here, and passed.
     idle: u64,
+    failures: Failures,
 }
 
 /// What such a test prints.
@@ -66,6 +68,7 @@ impl Tally {
     /// Adds a line such as `test result: ok. 3 passed; 0 failed; 1 ignored; …`.
     fn add(&mut self, line: &str) {
         self.idle += u64::from(line.starts_with(DID_NOTHING));
+        self.failures.add(line);
         let Some(result) = line.strip_prefix("test result: ") else {
             return;
         };
@@ -86,7 +89,7 @@ impl Tally {
 
     /// The outcome, given how the runner ended. What fails without a failed test (a target
     /// that does not compile, a test program that is killed) counts as one failure.
-    fn outcome(&self, ended: anyhow::Result<()>) -> StepOutcome {
+    fn outcome(self, ended: anyhow::Result<()>) -> StepOutcome {
         let mut note = format!("{} passed, {} failed", self.passed, self.failed);
         if self.ignored > 0 {
             note += &format!(", {} ignored", self.ignored);
@@ -106,6 +109,7 @@ impl Tally {
             passed: self.passed,
             failed,
             note,
+            failures: self.failures.told(),
         }
     }
 }
@@ -136,7 +140,7 @@ mod tests {
                 passed: 7,
                 failed: 2,
                 ignored: 1,
-                idle: 0,
+                ..Tally::default()
             }
         );
     }
