@@ -119,11 +119,15 @@ pub(super) fn flow(name: &[u8]) -> Flow {
         | b"data" | b"del" | b"dfn" | b"em" | b"font" | b"i" | b"img" | b"ins" | b"kbd"
         | b"label" | b"mark" | b"nobr" | b"q" | b"rb" | b"rp" | b"rt" | b"rtc" | b"ruby" | b"s"
         | b"samp" | b"small" | b"span" | b"strike" | b"strong" | b"sub" | b"sup" | b"time"
-        | b"tt" | b"u" | b"var" | b"wbr" => Flow::Inline,
+        | b"tt" | b"u" | b"var" | b"wbr" | b"g-emoji" | b"math-renderer" | b"relative-time" => {
+            Flow::Inline
+        }
         b"audio" | b"br" | b"button" | b"canvas" | b"iframe" | b"input" | b"link" | b"math"
         | b"meta" | b"noscript" | b"object" | b"picture" | b"script" | b"select" | b"source"
         | b"style" | b"svg" | b"td" | b"template" | b"th" | b"video" => Flow::Space,
         b"h1" | b"h2" | b"h3" | b"h4" | b"h5" | b"h6" => Flow::Heading,
+        // Formulas as MathJax draws them.
+        name if name.starts_with(b"mjx-") => Flow::Space,
         _ => Flow::Block,
     }
 }
@@ -196,10 +200,11 @@ pub(super) fn has_text_for_id(name: &[u8]) -> bool {
     )
 }
 
-/// The same by an attribute: `class="section"` is what a section was before HTML 5.
+/// The same by an attribute: `class="section"` is what a section was before HTML 5. Texinfo writes others.
 pub(super) fn is_class_of_section(attribute: &[u8], value: &[u8]) -> bool {
     let mut words = beginning(value).split(u8::is_ascii_whitespace);
-    attribute == b"class" && words.any(|word| word == b"section")
+    attribute == b"class"
+        && words.any(|word| word == b"section" || word.ends_with(b"-level-extent"))
 }
 
 fn is_not_displayed(style: &[u8]) -> bool {

@@ -2,7 +2,8 @@
 //!
 //! Authors name whole layouts by the sidebar that they have. So an element may be content after all. It is if it holds the
 //! title of the page, and a third of the prose or half of the text. It also is if it holds nearly all prose and half of
-//! the text, unless the title or an article is beside it: comments may be longer than what they are about.
+//! the text, unless an article is beside it, or the title with prose. Comments may be longer than what they are about.
+//! All such elements are content if no prose is elsewhere, no article has the title, and they hold half of the text.
 
 use std::ops::Range;
 
@@ -12,35 +13,86 @@ use super::sums::Sums;
 
 /// Marks the blocks of these elements as aside, but for those that are content.
 pub(super) fn mark(page: &mut Page) {
-    let is_content = contents(page);
-    let others = page.guessed_asides.iter();
-    let others = others.filter(|blocks| !is_content(blocks));
-    let is_beside = are_within(others, page.blocks.len());
-    for (block, is_beside) in page.blocks.iter_mut().zip(is_beside) {
-        block.is_aside |= is_beside;
+    let contents = Contents::of(page);
+    let (elements, count) = (page.guessed_asides.iter(), page.blocks.len());
+    let others = elements.clone().filter(|blocks| !contents.contains(blocks));
+    let mut marks = are_within(others, count);
+    let Contents { prose, text, .. } = &contents;
+    let has_all_prose = prose.all() > 0 && Contents::marked(prose, &marks) == prose.all();
+    if has_all_prose && Contents::marked(text, &marks) * 2 >= text.all() {
+        let others =
+            elements.filter(|blocks| prose.within(blocks) == 0 || contents.is_beside_title(blocks));
+        marks = are_within(others, count);
+    }
+    for (block, is_marked) in page.blocks.iter_mut().zip(marks) {
+        block.is_aside |= is_marked;
     }
 }
 
-/// Tells which elements are content, though their class or id says otherwise.
-fn contents(page: &Page) -> impl Fn(&Range<usize>) -> bool + use<> {
-    let prose = prose(&page.blocks);
-    let text = Sums::of(page.blocks.iter().map(weight_beside_asides));
-    let is_in_region = are_within(page.regions.iter(), page.blocks.len());
-    let in_regions = page.blocks.iter().zip(is_in_region);
-    let in_regions = in_regions.map(|(block, is_in)| u64::from(is_in && is_prose(block)));
-    let of_regions = Sums::of(in_regions);
-    let title = title(&page.blocks);
-    move |blocks| {
-        let (of_prose, of_text) = (prose.within(blocks), text.within(blocks));
-        let has_half = of_text * 2 >= text.all();
-        if title.is_some_and(|title| blocks.contains(&title)) {
-            return has_half || of_prose > 0 && of_prose * 3 >= prose.all();
+/// What tells which elements are content, though their class or id says otherwise.
+struct Contents {
+    prose: Sums,
+    /// Without links.
+    text: Sums,
+    of_regions: Sums,
+    title: Option<usize>,
+    /// The smallest region that holds the title.
+    around_title: Option<Range<usize>>,
+}
+
+impl Contents {
+    fn of(page: &Page) -> Self {
+        let prose = prose(&page.blocks);
+        let is_in_region = are_within(page.regions.iter(), page.blocks.len());
+        let in_regions = page.blocks.iter().zip(is_in_region);
+        let in_regions = in_regions.map(|(block, is_in)| u64::from(is_in && is_prose(block)));
+        let title = title(&page.blocks, &prose);
+        let around = page.regions.iter();
+        let around = around.filter(|region| title.is_some_and(|title| region.contains(&title)));
+        Self {
+            text: Sums::of(page.blocks.iter().map(weight_of_text)),
+            of_regions: Sums::of(in_regions),
+            title,
+            around_title: around.min_by_key(|region| region.len()).cloned(),
+            prose,
         }
-        let has_all = of_prose == prose.all();
-        let has_nearly_all = of_prose * 10 >= prose.all() * 9;
-        let is_beside_article = of_regions.within(blocks) < of_regions.all();
-        let has_enough = has_all || has_nearly_all && title.is_none() && !is_beside_article;
-        of_prose > 0 && has_half && has_enough
+    }
+
+    /// Whether an element is content.
+    fn contains(&self, blocks: &Range<usize>) -> bool {
+        let (of_prose, of_text) = (self.prose.within(blocks), self.text.within(blocks));
+        let has_half = of_text * 2 >= self.text.all();
+        if self.title.is_some_and(|title| blocks.contains(&title)) {
+            return has_half || of_prose > 0 && of_prose * 3 >= self.prose.all();
+        }
+        let has_nearly_all = of_prose > 0 && of_prose * 10 >= self.prose.all() * 9;
+        has_nearly_all && has_half && !self.is_beside_article(blocks)
+    }
+
+    /// Whether an article, or the title with prose, is beside an element.
+    fn is_beside_article(&self, blocks: &Range<usize>) -> bool {
+        let has_prose_between =
+            |title: usize| title < blocks.start && self.prose.within(&(title..blocks.start)) > 0;
+        self.of_regions.within(blocks) < self.of_regions.all()
+            || self.is_beside_title(blocks)
+            || self.title.is_some_and(has_prose_between)
+    }
+
+    /// Whether an article that has the title is beside an element.
+    fn is_beside_title(&self, blocks: &Range<usize>) -> bool {
+        let around = self.around_title.as_ref();
+        around.is_some_and(|region| region.end <= blocks.start || region.start >= blocks.end)
+    }
+
+    /// How much of these sums is in blocks that are marked.
+    fn marked(sums: &Sums, marks: &[bool]) -> u64 {
+        let marked = marks
+            .iter()
+            .enumerate()
+            .filter(|(_, is_marked)| **is_marked);
+        marked
+            .map(|(block, _)| sums.within(&(block..block + 1)))
+            .sum()
     }
 }
 
@@ -61,23 +113,27 @@ fn are_within<'a>(elements: impl Iterator<Item = &'a Range<usize>>, blocks: usiz
     open.collect()
 }
 
-fn weight_beside_asides(block: &Block) -> u64 {
+/// The weight of a block without its links, if it is not aside by the author's word.
+fn weight_of_text(block: &Block) -> u64 {
     if block.is_aside {
         0
     } else {
-        u64::from(block.weight)
+        block.weight.saturating_sub(block.linked).into()
     }
 }
 
-/// The block of the title: the first heading of the first level, else the first heading. The name of a site is a link.
-fn title(blocks: &[Block]) -> Option<usize> {
+/// The block of the title: the first heading of the first level, else the first heading, if less than a third of the
+/// prose stands before it. The name of a site is a link.
+fn title(blocks: &[Block], prose: &Sums) -> Option<usize> {
     let may_be = |block: &Block| !block.is_aside && block.linked <= block.weight / 2;
     let first = blocks
         .iter()
         .position(|block| block.is_title && may_be(block));
-    first.or_else(|| {
+    let other = || {
         blocks
             .iter()
             .position(|block| block.is_heading && may_be(block))
-    })
+    };
+    let is_early = |title: &usize| prose.within(&(0..*title)) * 3 < prose.all().max(1);
+    first.or_else(|| other().filter(is_early))
 }

@@ -9,8 +9,8 @@
 //!    than the whole page, and a tenth of what is taken of it must be prose.
 //! 4. Else prose whose blocks are near each other is one run. The runs that are at least a fifth as long as the longest
 //!    are taken, with the short blocks between and the headings before them.
-//! 5. A page of links or short lines with little prose gives all its text but that of elements of navigation; and that,
-//!    too, if there is no other.
+//! 5. What was taken may have little prose beside ten times as much of links. Then it gives these too. A page of short
+//!    lines gives these in the same way. If all text is in elements of navigation, it gives that.
 
 use std::ops::Range;
 
@@ -30,13 +30,15 @@ pub(super) fn of(mut page: Page) -> String {
     guesses::mark(&mut page);
     let prose = prose(&page.blocks);
     let region = smallest_regions(&page, &prose).or_else(|| only_region(&page, &prose));
-    let whole = region.clone().unwrap_or(0..page.blocks.len());
+    let all = 0..page.blocks.len();
+    let whole = region.clone().unwrap_or(all.clone());
     let part = region.or_else(|| dense_holder(&page, &prose));
     let mut kept = match &part {
         Some(part) => without_links(&page.blocks, part),
         None => long_runs(&page.blocks),
     };
-    keep_links_if_most_are(&page.blocks, &mut kept, &whole);
+    keep_if_most_is(&page.blocks, &mut kept, &part.unwrap_or(all), |_| true);
+    keep_if_most_is(&page.blocks, &mut kept, &whole, goes_with_prose);
     let mut text = String::new();
     let mut start = 0;
     for (index, block) in page.blocks.iter().enumerate() {
@@ -69,8 +71,8 @@ pub(super) fn prose(blocks: &[Block]) -> Sums {
     Sums::of(blocks.iter().map(of_block))
 }
 
-/// The smallest region that the author has marked and that holds a third of the prose. Others may be beside it that hold
-/// a third as well, such as the posts of a thread: then it is all of them, with what is between.
+/// The smallest region that the author has marked and that holds a third of the prose. Others beside it may hold a third
+/// as well, such as the posts of a thread. Then it is all of them, with what is between.
 fn smallest_regions(page: &Page, prose: &Sums) -> Option<Range<usize>> {
     let is_enough = |part: &&Range<usize>| {
         let within = prose.within(part);
@@ -119,11 +121,17 @@ fn without_links(blocks: &[Block], part: &Range<usize>) -> Vec<bool> {
     kept.collect()
 }
 
-/// Some pages are lists of links with a sentence or two beside them. Such a page keeps its links, but for what is aside.
-fn keep_links_if_most_are(blocks: &[Block], kept: &mut [bool], part: &Range<usize>) {
+/// Some pages are lists of links, or short lines, with a sentence or two beside them. Such a page keeps these, but for
+/// what is aside.
+fn keep_if_most_is(
+    blocks: &[Block],
+    kept: &mut [bool],
+    part: &Range<usize>,
+    is_it: impl Fn(&Block) -> bool,
+) {
     let in_part = || {
         let blocks = blocks.iter().enumerate();
-        blocks.filter(|(index, block)| part.contains(index) && !block.is_aside)
+        blocks.filter(|(index, block)| part.contains(index) && !block.is_aside && is_it(block))
     };
     let of_part = weight(in_part().map(|(_, block)| block));
     let of_kept = weight(

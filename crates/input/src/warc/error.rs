@@ -129,9 +129,10 @@ impl BrokenProblem {
 
     /// The same where what was claimed is not looked through.
     pub(super) fn of_long(self, claimed: u64) -> Self {
-        match self {
-            Self::NoEnd { value } => Self::NoEndOfLong { value, claimed },
-            other => other,
+        if let Self::NoEnd { value } = self {
+            Self::NoEndOfLong { value, claimed }
+        } else {
+            self
         }
     }
 

@@ -99,6 +99,9 @@ fn a_formula_is_a_part_of_its_line_and_its_source_is_left_out() {
                    <annotation encoding='application/x-tex'>x=\\frac12</annotation></semantics></math>";
     let page = format!("<p>The value {formula}is <b>new</b>.</p><p>b</p>");
     assert_eq!(all(&page), "The value x = 1 2 is new.\nb");
+    // As MathJax draws it.
+    let drawn = "<p>Let <mjx-container><mjx-math>x</mjx-math></mjx-container> be new.";
+    assert_eq!(all(drawn), "Let x be new.");
     // Elsewhere it is an element like any other.
     assert_eq!(all("<annotation>a</annotation>b"), "a\nb");
 }

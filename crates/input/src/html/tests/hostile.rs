@@ -22,7 +22,6 @@ const DEEP: usize = 1_000_000;
 
 #[test]
 fn a_million_elements_in_each_other_are_read_in_linear_time() {
-    let xml = |markup: &str| "<?xml?>".to_owned() + &markup.repeat(DEEP);
     for (name, markup) in [
         ("div", "<div>".repeat(DEEP) + "x"),
         ("div p", "<div><p>x ".repeat(DEEP)),
@@ -48,9 +47,6 @@ fn a_million_elements_in_each_other_are_read_in_linear_time() {
         ("headings", "<h1>x".repeat(DEEP)),
         ("end tags", "</p>".repeat(DEEP)),
         ("comments", "<!--".repeat(DEEP)),
-        ("cdata", xml("<![CDATA[")),
-        ("cdata that ends once", xml("<![CDATA[") + "]]>"),
-        ("xhtml", xml("<main><p hidden/><script/>")),
         ("scripts", "<script>".repeat(DEEP)),
         ("references", "&#".repeat(DEEP)),
         ("svg", "<svg><title>".repeat(DEEP) + "x"),
@@ -78,6 +74,18 @@ fn a_million_elements_in_each_other_are_read_in_linear_time() {
             "ends of what is not open",
             format!("{}{}", "<b>".repeat(DEEP), "</i>".repeat(DEEP)),
         ),
+    ] {
+        assert_bounded(name, &markup);
+    }
+}
+
+#[test]
+fn xhtml_is_read_in_linear_time() {
+    let xml = |markup: &str| "<?xml?>".to_owned() + &markup.repeat(DEEP);
+    for (name, markup) in [
+        ("cdata", xml("<![CDATA[")),
+        ("cdata that ends once", xml("<![CDATA[") + "]]>"),
+        ("what ends itself", xml("<main><p hidden/><script/>")),
     ] {
         assert_bounded(name, &markup);
     }

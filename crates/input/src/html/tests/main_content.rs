@@ -242,6 +242,7 @@ fn long_comments_do_not_replace_what_they_are_about() {
         format!("<article><p>{PROSE}</p></article>"),
         format!("<article><h1>A fox</h1><p>{PROSE}</p></article>"),
         format!("<div><h2>A fox</h2><p>{PROSE}</p></div>"),
+        format!("<article><h1>A fox</h1><p>{PROSE}</p><p>Bavaria, 2020</p></article>"),
     ] {
         let found = main(&format!("{article}{comments}"));
         assert!(
@@ -249,6 +250,57 @@ fn long_comments_do_not_replace_what_they_are_about() {
             "{article}: {found}"
         );
     }
+}
+
+/// A line about cookies or the law stands outside of many layouts.
+#[test]
+fn a_layout_that_is_named_by_its_sidebar_stays_beside_a_heading_and_a_line_of_law() {
+    let article = format!(
+        "<div class=sidebar-right><h3>Install</h3>{}</div>",
+        format!("<p>{PROSE}</p>").repeat(10)
+    );
+    let found = main(&format!("<h2>The Fox</h2>{article}<p>{MORE}</p>"));
+    assert_eq!(found.matches(PROSE).count(), 10, "{found}");
+}
+
+#[test]
+fn links_do_not_drown_a_short_article_nor_make_a_menu_content() {
+    let links = "<li><a href=/a>Navigation entry number one</a></li>".repeat(150);
+    let article = format!("<div class=text><p>Title</p><p>{PROSE}</p><p>{MORE}</p></div>");
+    for start in ["<div class=nav>", "<div class=menu><h3>Products</h3>"] {
+        let page = format!("{start}<ul>{links}</ul></div>{article}");
+        assert_eq!(main(&page), format!("Title\n{PROSE}\n{MORE}"), "{start}");
+    }
+}
+
+/// Issues, and documentation that is made from comments of code.
+#[test]
+fn comments_are_the_content_where_all_prose_is_in_them() {
+    let comment = |text: &str| format!("<div class=timeline-comment><p>{text}</p></div>");
+    let comments = comment(PROSE) + &comment(MORE);
+    let page = format!("{LINKS}<main><h1>Crash</h1>{comments}</main>");
+    assert_eq!(main(&page), format!("Crash\n{PROSE}\n{MORE}"));
+    // A note about cookies is little of a page of short lines.
+    let lines = "<p>Open from 9 to 5</p>".repeat(40);
+    let page = format!("<div>{lines}</div><div class=cookies><p>{PROSE}</p></div>");
+    assert!(!main(&page).contains(PROSE));
+}
+
+#[test]
+fn comments_do_not_replace_an_article_without_long_paragraphs() {
+    let comments = |number| {
+        let comments = format!("<p>{MORE}</p>").repeat(number);
+        format!("<div id=comments>{comments}</div>")
+    };
+    let article = "<article><h1>A fox</h1><p>Bavaria, 2020</p></article>";
+    for number in [4, 12] {
+        let found = main(&format!("{article}{}", comments(number)));
+        assert_eq!(found, "A fox\nBavaria, 2020", "{number}");
+    }
+    // A heading of the comments is no title.
+    let entry = format!("<p>{PROSE}</p>").repeat(3);
+    let comments = comments(4).replace("<p>", "<h3>4 comments</h3><p>");
+    assert!(!main(&format!("<div>{entry}</div>{comments}")).contains(MORE));
 }
 
 /// Highlighted code, a heading of a wiki, and the signature of a function.

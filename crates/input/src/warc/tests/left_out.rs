@@ -188,7 +188,7 @@ fn blocks_of_wrong_lengths_are_not_read_again_without_end() {
         .into_iter()
         .filter_map(Result::err)
         .collect();
-    // About so many blocks may be read again. The next one is passed, and the others with it.
+    // Blocks of 256 MiB may be read again. The next one is passed, and the other records with it.
     assert!((30..40).contains(&errors.len()), "{errors:#?}");
     let last = errors.last().unwrap();
     let told = "records among the 8000000 bytes that it claims may be lost";
