@@ -77,7 +77,7 @@ fn damage(data: &Path) {
 /// A cluster with documents, of which the node has files of the shard.
 async fn begun() -> ProcessCluster {
     let cluster = ProcessCluster::start(Shape::of(3).with_replicas(3));
-    let client = cluster.client();
+    let client = cluster.client().with_timeout(PATIENCE);
     create(&client).await;
     insert(&client).await.unwrap();
     until("the shard has files", async || {
@@ -152,6 +152,7 @@ async fn a_node_that_starts_with_a_damaged_segment_copies_the_shard_anew() {
         }
     });
     until_healed(&cluster).await;
-    insert(&cluster.client()).await.unwrap();
+    let client = cluster.client().with_timeout(PATIENCE);
+    insert(&client).await.unwrap();
     check_alone(cluster).await;
 }
