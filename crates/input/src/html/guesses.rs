@@ -2,12 +2,14 @@
 //!
 //! Authors name whole layouts by the sidebar that they have. So an element may be content after all. It is if it holds the
 //! title of the page, and a third of the prose or half of the text. It also is if it holds nearly all prose and half of
-//! the text, unless an article is beside it, or the title with prose. Comments may be longer than what they are about.
-//! All such elements are content if no prose is elsewhere, no article has the title, and they hold half of the text.
+//! the text, unless an article is beside it, or the title with prose. Comments may be longer than what they are about. If
+//! the title is beside it, it must hold more than little prose: a line of law is on most pages.
+//! All such elements are content if no prose is elsewhere, no article has the title, they hold half of the text, and more
+//! than little prose.
 
 use std::ops::Range;
 
-use super::main_text::{is_prose, prose};
+use super::main_text::{LITTLE_PROSE, is_prose, prose};
 use super::page::{Block, Page};
 use super::sums::Sums;
 
@@ -18,7 +20,8 @@ pub(super) fn mark(page: &mut Page) {
     let others = elements.clone().filter(|blocks| !contents.contains(blocks));
     let mut marks = are_within(others, count);
     let Contents { prose, text, .. } = &contents;
-    let has_all_prose = prose.all() > 0 && Contents::marked(prose, &marks) == prose.all();
+    let has_all_prose =
+        prose.all() >= LITTLE_PROSE && Contents::marked(prose, &marks) == prose.all();
     if has_all_prose && Contents::marked(text, &marks) * 2 >= text.all() {
         let others =
             elements.filter(|blocks| prose.within(blocks) == 0 || contents.is_beside_title(blocks));
@@ -32,8 +35,8 @@ pub(super) fn mark(page: &mut Page) {
 /// What tells which elements are content, though their class or id says otherwise.
 struct Contents {
     prose: Sums,
-    /// Without links.
     text: Sums,
+    without_links: Sums,
     of_regions: Sums,
     title: Option<usize>,
     /// The smallest region that holds the title.
@@ -50,7 +53,8 @@ impl Contents {
         let around = page.regions.iter();
         let around = around.filter(|region| title.is_some_and(|title| region.contains(&title)));
         Self {
-            text: Sums::of(page.blocks.iter().map(weight_of_text)),
+            text: Sums::of(page.blocks.iter().map(|block| weight(block, 0))),
+            without_links: Sums::of(page.blocks.iter().map(|block| weight(block, block.linked))),
             of_regions: Sums::of(in_regions),
             title,
             around_title: around.min_by_key(|region| region.len()).cloned(),
@@ -60,13 +64,15 @@ impl Contents {
 
     /// Whether an element is content.
     fn contains(&self, blocks: &Range<usize>) -> bool {
-        let (of_prose, of_text) = (self.prose.within(blocks), self.text.within(blocks));
-        let has_half = of_text * 2 >= self.text.all();
+        let of_prose = self.prose.within(blocks);
+        let has_half = |of: &Sums| of.within(blocks) * 2 >= of.all();
         if self.title.is_some_and(|title| blocks.contains(&title)) {
-            return has_half || of_prose > 0 && of_prose * 3 >= self.prose.all();
+            let has_third = of_prose > 0 && of_prose * 3 >= self.prose.all();
+            return has_third || has_half(&self.without_links);
         }
         let has_nearly_all = of_prose > 0 && of_prose * 10 >= self.prose.all() * 9;
-        has_nearly_all && has_half && !self.is_beside_article(blocks)
+        let is_enough = self.title.is_none() || of_prose >= LITTLE_PROSE;
+        has_nearly_all && is_enough && has_half(&self.text) && !self.is_beside_article(blocks)
     }
 
     /// Whether an article, or the title with prose, is beside an element.
@@ -113,12 +119,12 @@ fn are_within<'a>(elements: impl Iterator<Item = &'a Range<usize>>, blocks: usiz
     open.collect()
 }
 
-/// The weight of a block without its links, if it is not aside by the author's word.
-fn weight_of_text(block: &Block) -> u64 {
+/// The weight of a block without this much of it, if it is not aside by the author's word.
+fn weight(block: &Block, without: u32) -> u64 {
     if block.is_aside {
         0
     } else {
-        block.weight.saturating_sub(block.linked).into()
+        block.weight.saturating_sub(without).into()
     }
 }
 

@@ -21,7 +21,7 @@ use super::sums::Sums;
 /// The least weight of a block of prose: about fourteen words of English, or 24 characters of Chinese.
 const LEAST_PROSE: u32 = 70;
 /// A page of links has less prose than this: about five blocks of it.
-const LITTLE_PROSE: u64 = 5 * LEAST_PROSE as u64;
+pub(super) const LITTLE_PROSE: u64 = 5 * LEAST_PROSE as u64;
 /// The most blocks without prose between two blocks of prose of one run.
 const MOST_BETWEEN: usize = 6;
 

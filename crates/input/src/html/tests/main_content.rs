@@ -277,9 +277,15 @@ fn links_do_not_drown_a_short_article_nor_make_a_menu_content() {
 #[test]
 fn comments_are_the_content_where_all_prose_is_in_them() {
     let comment = |text: &str| format!("<div class=timeline-comment><p>{text}</p></div>");
-    let comments = comment(PROSE) + &comment(MORE);
+    let comments = (comment(PROSE) + &comment(MORE)).repeat(3);
     let page = format!("{LINKS}<main><h1>Crash</h1>{comments}</main>");
-    assert_eq!(main(&page), format!("Crash\n{PROSE}\n{MORE}"));
+    let expected = format!("{PROSE}\n{MORE}\n").repeat(3);
+    assert_eq!(main(&page), format!("Crash\n{expected}").trim_end());
+    // A line of law is on pages without prose, too.
+    let law = format!("<div id=footer><p>{PROSE}</p><p>{MORE}</p></div>");
+    let lines = "<p>See there.</p>".repeat(9);
+    let found = main(&format!("<div><h1>Types</h1>{lines}</div>{law}"));
+    assert!(!found.contains(PROSE), "{found}");
     // A note about cookies is little of a page of short lines.
     let lines = "<p>Open from 9 to 5</p>".repeat(40);
     let page = format!("<div>{lines}</div><div class=cookies><p>{PROSE}</p></div>");
