@@ -30,8 +30,8 @@ impl Failures {
                     *told += &format!(" at {place}");
                     self.next = Next::Message;
                 }
-                (Next::Message, _) => {
-                    *told += &format!(" {line}");
+                (Next::Message, _) if !line.trim().is_empty() => {
+                    *told += &format!(" {}", line.trim());
                     self.next = Next::Test;
                 }
                 _ => {}
@@ -60,7 +60,8 @@ failures:
 ---- a::b stdout ----
 process 7: thread 'main' panicked at elsewhere.rs:1:1:
 thread 'tokio-rt-worker' (12) panicked at tests/a.rs:3:5:
-not within 2 s: it ends
+
+  not within 2 s: it ends
 thread 'a::b' (11) panicked at tests/a.rs:9:9:
 the second
 
