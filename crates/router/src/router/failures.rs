@@ -72,6 +72,12 @@ impl Failures {
             && self.silent.is_empty()
     }
 
+    /// Whether this node did not do its part.
+    pub(super) fn names(&self, node: &NodeId) -> bool {
+        let of_shards = [&self.nodes, &self.stale, &self.cold, &self.damaged];
+        self.silent.contains(node) || of_shards.iter().any(|nodes| nodes.contains_key(node))
+    }
+
     /// Whether nodes may do their part a little later.
     pub(super) fn may_pass(&self) -> bool {
         !self.stale.is_empty() || !self.cold.is_empty()

@@ -55,29 +55,34 @@ impl Router {
         before: Arc<Corpora>,
         deadline: Deadline,
     ) -> Result<Arc<Corpora>, RouterError> {
-        let suspects = self.unrecorded(&before, deadline).await?;
+        let (suspects, _) = self.unrecorded(&before, deadline).await?;
         if suspects.is_empty() {
             return Ok(before);
         }
         // A record comes before what nodes hold, and goes after it. So what was made since then has a record now, and
         // what was deleted since then is held no more.
         let now = self.metadata.corpora().await?;
-        let mut lost = self.unrecorded(&now, deadline).await?;
-        lost.retain(|uid| suspects.contains(uid));
+        let (held, silent) = self.unrecorded(&now, deadline).await?;
+        let mut lost = still_held(suspects, &held, &silent);
+        lost.retain(|corpus| now.of_uid(corpus.uid).is_none());
+        if !silent.is_empty() {
+            leave_out(&mut lost, &self.metadata.deleted_corpora().await?);
+        }
         if lost.is_empty() {
             Ok(now)
         } else {
-            Err(RouterError::RecordsLost(lost))
+            let uids = lost.into_iter().map(|corpus| corpus.uid);
+            Err(RouterError::RecordsLost(uids.collect()))
         }
     }
 
-    /// The corpora that nodes hold, and that have no record. Where the records name stores, nodes may be away, as
-    /// corpora are made without them: but not right after the metadata was lost.
+    /// The corpora that nodes hold, and that have no record; and the nodes that did not answer. Where the records name
+    /// stores, nodes may be away, as corpora are made without them: but not right after the metadata was lost.
     async fn unrecorded(
         &self,
         corpora: &Corpora,
         deadline: Deadline,
-    ) -> Result<Vec<CorpusUid>, RouterError> {
+    ) -> Result<(Vec<StoredCorpus>, Failures), RouterError> {
         let recorded: Vec<_> = corpora.records().map(|record| record.uid).collect();
         let is_lost = corpora.revision() == 0 && self.metadata.has_begun_anew();
         let may_be_away = self.metadata.names_stores() && !is_lost;
@@ -88,10 +93,11 @@ impl Router {
         };
         let deadline = deadline.min(Deadline::within(looking));
         let (stored, silent) = self.stored(corpora, &recorded, deadline).await?;
-        if !may_be_away {
-            silent.check_all()?;
+        if may_be_away {
+            return Ok((stored, silent));
         }
-        Ok(stored.into_iter().map(|corpus| corpus.uid).collect())
+        silent.check_all()?;
+        Ok((stored, Failures::default()))
     }
 
     /// Why there is no corpus of this name: it was never made, or the metadata is lost.
@@ -199,6 +205,19 @@ impl Router {
     }
 }
 
+/// The suspects that a second look found again, or that a node held which was silent then.
+fn still_held(
+    mut suspects: Vec<StoredCorpus>,
+    held: &[StoredCorpus],
+    silent: &Failures,
+) -> Vec<StoredCorpus> {
+    suspects.retain(|suspect| {
+        let is_found = held.iter().any(|corpus| corpus.uid == suspect.uid);
+        is_found || suspect.nodes.iter().any(|node| silent.names(node))
+    });
+    suspects
+}
+
 /// Leaves out the corpora that were deleted.
 fn leave_out(stored: &mut Vec<StoredCorpus>, deleted: &BTreeSet<CorpusUid>) {
     stored.retain(|corpus| corpus.name.is_some() || !deleted.contains(&corpus.uid));
@@ -254,6 +273,33 @@ mod tests {
         leave_out(&mut stored, &BTreeSet::from([uids[0]]));
         let left: Vec<CorpusUid> = stored.iter().map(|corpus| corpus.uid).collect();
         assert_eq!(left, [uids[1]]);
+    }
+
+    #[test]
+    fn a_corpus_stays_lost_while_a_node_that_held_it_is_silent() {
+        let uid = simshard_cluster::random_corpus_uid();
+        let nodes = ["n1", "n2"].map(|name| NodeId::new(name).unwrap());
+        let suspect = StoredCorpus {
+            uid,
+            name: None,
+            blocks: 5,
+            distance: 3,
+            documents: 1,
+            nodes: vec![nodes[0].clone()],
+        };
+        let is_lost = |held: &[StoredCorpus], silent: Option<&NodeId>| {
+            let mut failures = Failures::default();
+            if let Some(node) = silent {
+                let shards = simshard_topology::ShardSet::default();
+                let error = crate::nodes::CallError::Unreachable;
+                failures.note(node.clone(), shards, error).unwrap();
+            }
+            !still_held(vec![suspect.clone()], held, &failures).is_empty()
+        };
+        assert!(is_lost(std::slice::from_ref(&suspect), None));
+        assert!(is_lost(&[], Some(&nodes[0])));
+        assert!(!is_lost(&[], Some(&nodes[1])));
+        assert!(!is_lost(&[], None));
     }
 
     #[test]

@@ -21,6 +21,9 @@ const INTERVAL: Duration = Duration::from_millis(300);
 /// The metadata may be away for this long before a command ends that waits.
 const PATIENCE: Duration = Duration::from_secs(60);
 
+/// After this long without a shard that arrived, a command says whom it waits for.
+const STANDSTILL: Duration = Duration::from_secs(20);
+
 /// Whether a command waits until the nodes have done what it asks for.
 #[derive(Args, Debug)]
 pub struct Wait {
@@ -39,10 +42,52 @@ pub(super) struct Placing {
 
 /// How far it is.
 enum Progress {
-    /// This many shards are not yet where they are to be.
-    Open(usize),
+    Open(Open),
     /// Another operator has chosen other nodes for these shards meanwhile: what is waited for may never be so.
     Elsewhere(ShardSet),
+}
+
+/// What is still to be done.
+#[derive(Default)]
+struct Open {
+    /// How many shards are not yet where they are to be.
+    shards: usize,
+    /// The nodes that do not hold shards yet which they are to hold.
+    lacking: BTreeMap<NodeId, ShardSet>,
+}
+
+/// When shards arrived last, and whether a standstill was told since then.
+struct Arrivals {
+    open: usize,
+    last: Instant,
+    is_told: bool,
+}
+
+impl Arrivals {
+    fn new() -> Self {
+        Self {
+            open: usize::MAX,
+            last: Instant::now(),
+            is_told: false,
+        }
+    }
+
+    /// What to say of what is open now: once for each standstill, and only if a node lacks shards.
+    fn look(&mut self, open: &Open) -> Option<String> {
+        if open.shards < self.open {
+            (self.open, self.last, self.is_told) = (open.shards, Instant::now(), false);
+        }
+        if self.is_told || self.last.elapsed() < STANDSTILL || open.lacking.is_empty() {
+            return None;
+        }
+        self.is_told = true;
+        let lacking = open.lacking.iter();
+        let lacking = lacking.map(|(node, shards)| format!("{node} for shards {shards}"));
+        let lacking = lacking.collect::<Vec<_>>().join(", ");
+        Some(format!(
+            "still waiting for {lacking}: `simshard cluster nodes` shows whether they run"
+        ))
+    }
 }
 
 impl Placing {
@@ -54,12 +99,16 @@ impl Placing {
         }
         let bar = progress::bar("moving shards", Some(self.targets.len() as u64));
         let (mut read, mut is_told) = (Instant::now(), false);
+        let mut arrivals = Arrivals::new();
         loop {
             match self.progress(keys).await {
-                Ok(Progress::Open(0)) => break,
+                Ok(Progress::Open(open)) if open.shards == 0 => break,
                 Ok(Progress::Open(open)) => {
                     (read, is_told) = (Instant::now(), false);
-                    bar.set_position(self.targets.len().saturating_sub(open) as u64);
+                    bar.set_position(self.targets.len().saturating_sub(open.shards) as u64);
+                    if let Some(standstill) = arrivals.look(&open) {
+                        note(standstill);
+                    }
                 }
                 Ok(Progress::Elsewhere(shards)) => bail!(
                     "other nodes have been chosen for shards {shards} meanwhile: they go there instead"
@@ -93,9 +142,30 @@ impl Placing {
         let records = shard_records(keys).await?;
         let stores = registered_stores(keys).await?.into_iter();
         let nodes: BTreeMap<StoreId, NodeId> = stores.map(|store| (store.id, store.node)).collect();
-        let open = records.iter();
-        let open = open.filter(|(shard, record)| !self.is_done(**shard, record, &nodes));
-        Ok(Progress::Open(open.count()))
+        let mut open = Open::default();
+        for (shard, record) in &records {
+            if !self.is_done(*shard, record, &nodes) {
+                open.shards += 1;
+                self.add_lacking(*shard, record, &nodes, &mut open.lacking);
+            }
+        }
+        Ok(Progress::Open(open))
+    }
+
+    /// Adds the nodes of the target that do not hold this shard.
+    fn add_lacking(
+        &self,
+        shard: ShardId,
+        record: &ShardRecord,
+        nodes: &BTreeMap<StoreId, NodeId>,
+        lacking: &mut BTreeMap<NodeId, ShardSet>,
+    ) {
+        let held = holders(record, nodes);
+        let target = self.targets.get(&shard).into_iter().flatten();
+        for node in target.filter(|node| !held.contains(node)) {
+            let of_node = lacking.entry(node.clone()).or_default();
+            *of_node = of_node.union(&ShardSet::from_iter([shard]));
+        }
     }
 
     fn is_done(
@@ -107,12 +177,18 @@ impl Placing {
         let Some(target) = self.targets.get(&shard) else {
             return true;
         };
-        let held = record.in_sync.iter();
-        let held = held.filter_map(|entry| nodes.get(&entry.store).cloned());
         let hot = record.in_sync.iter().filter(|entry| entry.hot).count();
         let is_hot = !self.and_hot || hot == usize::from(record.hot);
-        held.collect::<BTreeSet<_>>() == *target && record.learners.is_empty() && is_hot
+        holders(record, nodes) == *target && record.learners.is_empty() && is_hot
     }
+}
+
+/// The nodes whose stores are in sync.
+fn holders(record: &ShardRecord, nodes: &BTreeMap<StoreId, NodeId>) -> BTreeSet<NodeId> {
+    let stores = record.in_sync.iter().map(|entry| entry.store);
+    stores
+        .filter_map(|store| nodes.get(&store).cloned())
+        .collect()
 }
 
 #[cfg(test)]
@@ -137,6 +213,30 @@ mod tests {
         let waited = placing.wait(&keys, &Wait { no_wait: false }).await;
         let error = waited.unwrap_err().to_string();
         assert!(error.contains("for shards 07 meanwhile"), "{error}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_standstill_is_told_once_with_the_nodes_that_lack_shards() {
+        let node = NodeId::new("n4").unwrap();
+        let shards: ShardSet = [ShardId(0x40), ShardId(0x41)].into_iter().collect();
+        let open = |count, lacking| Open {
+            shards: count,
+            lacking,
+        };
+        let lacking = BTreeMap::from([(node, shards)]);
+        let mut arrivals = Arrivals::new();
+        assert_eq!(arrivals.look(&open(3, lacking.clone())), None);
+        tokio::time::advance(STANDSTILL).await;
+        // Tables that are still to be made are no node's lack.
+        assert_eq!(arrivals.look(&open(3, BTreeMap::new())), None);
+        let told = arrivals.look(&open(3, lacking.clone())).unwrap();
+        assert!(told.contains("n4 for shards 40-41:"), "{told}");
+        tokio::time::advance(STANDSTILL).await;
+        assert_eq!(arrivals.look(&open(3, lacking.clone())), None);
+        // Another shard arrived: the next standstill is told again.
+        assert_eq!(arrivals.look(&open(2, lacking.clone())), None);
+        tokio::time::advance(STANDSTILL).await;
+        assert!(arrivals.look(&open(2, lacking)).is_some());
     }
 
     /// A replica too many, one that only comes, and a hot one too few are no end.
