@@ -77,7 +77,9 @@ pub struct WarcDocuments {
     rank: u64,
     /// Whether broken records are left out.
     leaves_out_broken: bool,
-    /// Whether it was found to hold no record, which is not counted yet.
+    /// Whether a record came that does not only tell of the file.
+    has_content: bool,
+    /// Whether it was found to hold none, which is not counted yet.
     is_empty: bool,
     ended: bool,
 }
@@ -124,6 +126,7 @@ impl WarcDocuments {
             rank_field: None,
             rank: LOWEST,
             leaves_out_broken: false,
+            has_content: false,
             is_empty: false,
             ended: false,
         }
@@ -153,7 +156,11 @@ impl WarcDocuments {
     pub(crate) fn take_counts(&mut self) -> Skipped {
         let is_empty = std::mem::take(&mut self.is_empty);
         let first_bad = if is_empty {
-            let problem = "record 1 at byte 0: there is none, as the file is empty";
+            let problem = if self.record() == 0 {
+                "record 1 at byte 0: there is none, as the file is empty"
+            } else {
+                "no record but of the type warcinfo, which tells of the file"
+            };
             FirstBad::one(&format!("{}: {problem}", self.name))
         } else {
             FirstBad::default()
@@ -287,7 +294,9 @@ impl Iterator for WarcDocuments {
 
     fn next(&mut self) -> Option<Self::Item> {
         while !self.ended {
-            match self.read_record() {
+            let read = self.read_record();
+            self.has_content |= !matches!(read, Ok(None | Some(ReadRecord::Info)));
+            match read {
                 Ok(Some(ReadRecord::Document(document, extraction))) => {
                     return Some(Ok((document, extraction)));
                 }
@@ -295,7 +304,7 @@ impl Iterator for WarcDocuments {
                 Ok(Some(ReadRecord::Other(kind))) => self.other_records.add(&kind, 1),
                 Ok(None) => {
                     self.ended = true;
-                    self.is_empty = self.records.number() == 0;
+                    self.is_empty = !self.has_content;
                 }
                 Err(fault) => {
                     let fault = match fault {

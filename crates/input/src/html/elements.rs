@@ -148,7 +148,8 @@ pub(super) fn role_of_name(name: &[u8]) -> Option<(Source, Role)> {
 /// Whether an attribute is an id that names its element as content. A class often says how an element is laid out, so
 /// it does not speak against the id.
 pub(super) fn names_content(name: &[u8], value: &[u8]) -> bool {
-    name == b"id" && CONTENT.is_match(beginning(value))
+    let value = beginning(value);
+    name == b"id" && CONTENT.is_match(value) && !is_sentence(value)
 }
 
 /// The part of an attribute that is looked at.

@@ -2,29 +2,31 @@
 //!
 //! Authors name whole layouts by the sidebar that they have. So an element may be content after all. It is if it holds the
 //! title of the page, and a third of the prose or half of the text. It also is if it holds nearly all prose and half of
-//! the text, unless an article is beside it, or the title with prose. Comments may be longer than what they are about. If
-//! the title is beside it, it must hold more than little prose: a line of law is on most pages.
-//! All such elements are content if no prose is elsewhere, no article has the title, they hold half of the text, and more
-//! than little prose.
+//! the text. Then no other prose may be in a region, nor beside it with the title: comments may be longer than what they
+//! are about. If the title is beside it, it must hold at least little prose: a line of law is on most pages.
+//!
+//! If all prose is in such elements, those with prose are content. They must hold half of the text and at least little
+//! prose. Those beside the region that has the title stay aside.
 
 use std::ops::Range;
 
 use super::main_text::{LITTLE_PROSE, is_prose, prose};
 use super::page::{Block, Page};
-use super::sums::Sums;
+use super::sums::{Sums, are_apart};
 
 /// Marks the blocks of these elements as aside, but for those that are content.
 pub(super) fn mark(page: &mut Page) {
-    let contents = Contents::of(page);
+    let evidence = Evidence::of(page);
     let (elements, count) = (page.guessed_asides.iter(), page.blocks.len());
-    let others = elements.clone().filter(|blocks| !contents.contains(blocks));
+    let others = elements
+        .clone()
+        .filter(|blocks| !evidence.is_content(blocks));
     let mut marks = are_within(others, count);
-    let Contents { prose, text, .. } = &contents;
-    let has_all_prose =
-        prose.all() >= LITTLE_PROSE && Contents::marked(prose, &marks) == prose.all();
-    if has_all_prose && Contents::marked(text, &marks) * 2 >= text.all() {
+    let Evidence { prose, text, .. } = &evidence;
+    let has_all_prose = prose.all() >= LITTLE_PROSE && prose.marked(&marks) == prose.all();
+    if has_all_prose && text.marked(&marks) * 2 >= text.all() {
         let others =
-            elements.filter(|blocks| prose.within(blocks) == 0 || contents.is_beside_title(blocks));
+            elements.filter(|blocks| prose.within(blocks) == 0 || evidence.is_beside_title(blocks));
         marks = are_within(others, count);
     }
     for (block, is_marked) in page.blocks.iter_mut().zip(marks) {
@@ -33,17 +35,18 @@ pub(super) fn mark(page: &mut Page) {
 }
 
 /// What tells which elements are content, though their class or id says otherwise.
-struct Contents {
+struct Evidence {
     prose: Sums,
     text: Sums,
     without_links: Sums,
-    of_regions: Sums,
+    /// How many blocks of prose are in regions.
+    prose_blocks_in_regions: Sums,
     title: Option<usize>,
     /// The smallest region that holds the title.
     around_title: Option<Range<usize>>,
 }
 
-impl Contents {
+impl Evidence {
     fn of(page: &Page) -> Self {
         let prose = prose(&page.blocks);
         let is_in_region = are_within(page.regions.iter(), page.blocks.len());
@@ -53,9 +56,13 @@ impl Contents {
         let around = page.regions.iter();
         let around = around.filter(|region| title.is_some_and(|title| region.contains(&title)));
         Self {
-            text: Sums::of(page.blocks.iter().map(|block| weight(block, 0))),
-            without_links: Sums::of(page.blocks.iter().map(|block| weight(block, block.linked))),
-            of_regions: Sums::of(in_regions),
+            text: Sums::of(page.blocks.iter().map(|block| weight_without(block, 0))),
+            without_links: Sums::of(
+                page.blocks
+                    .iter()
+                    .map(|block| weight_without(block, block.linked)),
+            ),
+            prose_blocks_in_regions: Sums::of(in_regions),
             title,
             around_title: around.min_by_key(|region| region.len()).cloned(),
             prose,
@@ -63,7 +70,7 @@ impl Contents {
     }
 
     /// Whether an element is content.
-    fn contains(&self, blocks: &Range<usize>) -> bool {
+    fn is_content(&self, blocks: &Range<usize>) -> bool {
         let of_prose = self.prose.within(blocks);
         let has_half = |of: &Sums| of.within(blocks) * 2 >= of.all();
         if self.title.is_some_and(|title| blocks.contains(&title)) {
@@ -72,14 +79,15 @@ impl Contents {
         }
         let has_nearly_all = of_prose > 0 && of_prose * 10 >= self.prose.all() * 9;
         let is_enough = self.title.is_none() || of_prose >= LITTLE_PROSE;
-        has_nearly_all && is_enough && has_half(&self.text) && !self.is_beside_article(blocks)
+        has_nearly_all && is_enough && has_half(&self.text) && !self.has_rivals(blocks)
     }
 
-    /// Whether an article, or the title with prose, is beside an element.
-    fn is_beside_article(&self, blocks: &Range<usize>) -> bool {
+    /// Whether other prose is in a region, or beside an element with the title.
+    fn has_rivals(&self, blocks: &Range<usize>) -> bool {
         let has_prose_between =
             |title: usize| title < blocks.start && self.prose.within(&(title..blocks.start)) > 0;
-        self.of_regions.within(blocks) < self.of_regions.all()
+        let in_regions = &self.prose_blocks_in_regions;
+        in_regions.within(blocks) < in_regions.all()
             || self.is_beside_title(blocks)
             || self.title.is_some_and(has_prose_between)
     }
@@ -87,18 +95,7 @@ impl Contents {
     /// Whether an article that has the title is beside an element.
     fn is_beside_title(&self, blocks: &Range<usize>) -> bool {
         let around = self.around_title.as_ref();
-        around.is_some_and(|region| region.end <= blocks.start || region.start >= blocks.end)
-    }
-
-    /// How much of these sums is in blocks that are marked.
-    fn marked(sums: &Sums, marks: &[bool]) -> u64 {
-        let marked = marks
-            .iter()
-            .enumerate()
-            .filter(|(_, is_marked)| **is_marked);
-        marked
-            .map(|(block, _)| sums.within(&(block..block + 1)))
-            .sum()
+        around.is_some_and(|region| are_apart(region, blocks))
     }
 }
 
@@ -120,7 +117,7 @@ fn are_within<'a>(elements: impl Iterator<Item = &'a Range<usize>>, blocks: usiz
 }
 
 /// The weight of a block without this much of it, if it is not aside by the author's word.
-fn weight(block: &Block, without: u32) -> u64 {
+fn weight_without(block: &Block, without: u32) -> u64 {
     if block.is_aside {
         0
     } else {

@@ -16,7 +16,7 @@ use std::ops::Range;
 
 use super::guesses;
 use super::page::{Block, Page};
-use super::sums::Sums;
+use super::sums::{Sums, are_apart};
 
 /// The least weight of a block of prose: about fourteen words of English, or 24 characters of Chinese.
 const LEAST_PROSE: u32 = 70;
@@ -80,8 +80,8 @@ fn smallest_regions(page: &Page, prose: &Sums) -> Option<Range<usize>> {
     };
     let regions = || page.regions.iter().filter(is_enough);
     let smallest = regions().min_by_key(|part| part.len())?;
-    let is_beside = |part: &&Range<usize>| part.end <= smallest.start || part.start >= smallest.end;
-    let both = regions().filter(is_beside).chain([smallest]);
+    let beside = regions().filter(|part| are_apart(part, smallest));
+    let both = beside.chain([smallest]);
     both.cloned()
         .reduce(|a, b| a.start.min(b.start)..a.end.max(b.end))
 }
@@ -106,11 +106,11 @@ fn dense_holder(page: &Page, prose: &Sums) -> Option<Range<usize>> {
     let taken = page.blocks[holder.clone()]
         .iter()
         .filter(|block| goes_with_prose(block));
-    let is_dense = prose.within(&holder) * 10 >= weight(taken);
+    let is_dense = prose.within(&holder) * 10 >= total_weight(taken);
     (is_dense && holder.len() < page.blocks.len()).then_some(holder)
 }
 
-fn weight<'a>(blocks: impl IntoIterator<Item = &'a Block>) -> u64 {
+fn total_weight<'a>(blocks: impl IntoIterator<Item = &'a Block>) -> u64 {
     let weights = blocks.into_iter().map(|block| u64::from(block.weight));
     weights.sum()
 }
@@ -133,8 +133,8 @@ fn keep_if_most_is(
         let blocks = blocks.iter().enumerate();
         blocks.filter(|(index, block)| part.contains(index) && !block.is_aside && is_it(block))
     };
-    let of_part = weight(in_part().map(|(_, block)| block));
-    let of_kept = weight(
+    let of_part = total_weight(in_part().map(|(_, block)| block));
+    let of_kept = total_weight(
         in_part()
             .filter(|(index, _)| kept[*index])
             .map(|(_, block)| block),

@@ -306,7 +306,7 @@ impl Page {
             self.text.push(' ');
         }
         self.text.push_str(words);
-        let weight = weight(words);
+        let weight = weight_of(words);
         self.weight = self.weight.saturating_add(weight);
         if self.is_in_link {
             self.linked = self.linked.saturating_add(weight);
@@ -325,7 +325,7 @@ fn has_single_spaces_only(text: &[u8]) -> bool {
     !others && !pairs.map(is_double).fold(false, |any, one| any | one)
 }
 
-fn weight(words: &str) -> u32 {
+fn weight_of(words: &str) -> u32 {
     if words.is_ascii() {
         let characters = words.bytes().filter(|byte| *byte != b' ').count();
         return u32::try_from(characters).unwrap_or(u32::MAX);

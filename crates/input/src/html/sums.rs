@@ -23,4 +23,16 @@ impl Sums {
     pub(super) fn within(&self, blocks: &Range<usize>) -> u64 {
         self.0[blocks.end] - self.0[blocks.start]
     }
+
+    /// The sum over the blocks that are marked.
+    pub(super) fn marked(&self, marks: &[bool]) -> u64 {
+        let values = self.0.windows(2).map(|sums| sums[1] - sums[0]);
+        let marked = values.zip(marks).filter(|(_, is_marked)| **is_marked);
+        marked.map(|(value, _)| value).sum()
+    }
+}
+
+/// Whether two runs of blocks have none in common.
+pub(super) fn are_apart(one: &Range<usize>, other: &Range<usize>) -> bool {
+    one.end <= other.start || one.start >= other.end
 }

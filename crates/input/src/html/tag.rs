@@ -68,7 +68,8 @@ impl Tag {
         let guess = Some((Source::Class, Role::GuessedAside));
         let of_id = guess.filter(|_| self.names_aside && !self.is_named_by_text);
         let of_attributes = self.role.max(of_id);
-        let is_no_guess = self.names_content || flow == Flow::Inline;
+        let names_content = self.names_content && !self.is_named_by_text;
+        let is_no_guess = names_content || flow == Flow::Inline;
         let of_attributes = of_attributes.filter(|_| of_attributes != guess || !is_no_guess);
         of_attributes.max(of_name).map(|(_, role)| role)
     }

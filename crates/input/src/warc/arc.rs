@@ -84,7 +84,9 @@ fn values<'a>(line: &'a [u8], layout: &Layout) -> Option<(&'a [u8], Vec<&'a [u8]
         let code = values[place];
         code == b"-" || is_number(code) && code.len() <= 3
     });
-    let is_header = !address.is_empty() && is_date && is_code && is_number(values.last()?);
+    let length = values.last()?;
+    let is_length = is_number(length) && std::str::from_utf8(length).ok()?.parse::<u64>().is_ok();
+    let is_header = !address.is_empty() && is_date && is_code && is_length;
     is_header.then_some((address, values))
 }
 
@@ -142,6 +144,7 @@ mod tests {
             "http://a/ 1.2.3.4 20080430204826 text/html\n",
             "http://a/ 1.2.3.4 yesterday text/html 7\n",
             "http://a/ 1.2.3.4 20080430204826 text/html -7\n",
+            "http://a/ 1.2.3.4 20080430204826 text/html 99999999999999999999\n",
             " 1.2.3.4 20080430204826 text/html 7\n",
         ] {
             assert_eq!(header(line.as_bytes()), None, "{line}");

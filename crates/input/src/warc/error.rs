@@ -109,6 +109,8 @@ pub enum BrokenProblem {
     TwoLengths { first: String, other: String },
     #[error("the file ends within it")]
     CutShort,
+    #[error("{problem}; records among the {bytes} bytes behind it may be lost")]
+    NotSearched { problem: Box<Self>, bytes: u64 },
 }
 
 impl BrokenProblem {
@@ -116,6 +118,7 @@ impl BrokenProblem {
     pub(super) fn is_of_a_whole_record(&self) -> bool {
         match self {
             Self::NoRecord { .. } | Self::NoArcRecord { .. } | Self::CutShort => false,
+            Self::NotSearched { problem, .. } => problem.is_of_a_whole_record(),
             Self::UnknownVersion { .. }
             | Self::NoEnd { .. }
             | Self::NoEndOfLong { .. }
@@ -127,13 +130,13 @@ impl BrokenProblem {
         }
     }
 
-    /// The same where what was claimed is not looked through.
-    pub(super) fn of_long(self, claimed: u64) -> Self {
+    /// The same where bytes behind it are not looked through: those that it claims, if its length is wrong.
+    pub(super) fn not_searched(self, claimed: u64, bytes: u64) -> Self {
         if let Self::NoEnd { value } = self {
-            Self::NoEndOfLong { value, claimed }
-        } else {
-            self
+            return Self::NoEndOfLong { value, claimed };
         }
+        let problem = Box::new(self);
+        Self::NotSearched { problem, bytes }
     }
 
     fn remedy(&self) -> &'static str {

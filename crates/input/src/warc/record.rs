@@ -6,7 +6,7 @@ use super::arc;
 use super::error::BrokenProblem;
 use super::fields::content_length;
 use super::reread::Rereader;
-use super::version::{LONGEST_LINE, VERSION, check_version, has_next_record, version_at_end};
+use super::version::{LONGEST_LINE, NextRecord, VERSION, check_version, version_at_end};
 use crate::document::MAX_RECORD_BYTES;
 use crate::problem::excerpt;
 
@@ -15,7 +15,7 @@ pub const MAX_HEADER_BYTES: usize = 64 << 10;
 /// Most bytes of a block that are held: the longest HTTP header and the longest text.
 pub const MAX_BLOCK_BYTES: usize = MAX_RECORD_BYTES + MAX_HEADER_BYTES;
 
-/// Bytes of blocks that are read again, beside 16 times what was passed: lengths may be wrong on purpose.
+/// Bytes that are read again, beside 16 times what was passed: lengths may be wrong on purpose.
 const MOST_AGAIN: u64 = 256 << 20;
 
 const BUFFER_BYTES: usize = 64 << 10;
@@ -46,7 +46,7 @@ pub(super) struct Records<R = Box<dyn Read + Send>> {
     block: Vec<u8>,
     /// What to read again to find the next record after one that is broken.
     again: Vec<u8>,
-    /// Bytes of blocks that were read again.
+    /// Bytes that were read again.
     read_again: u64,
     /// The first line of the next record, where it was met instead of line breaks.
     ahead: Vec<u8>,
@@ -159,7 +159,7 @@ impl<R: Read> Records<R> {
 
     /// Reads a header, the first line of which may be there. That of ARC becomes one of WARC.
     fn read_header(&mut self, header: &mut Vec<u8>) -> Result<(), Broken> {
-        let mut line_start = 0;
+        let (mut line_start, mut next) = (0, NextRecord::default());
         loop {
             let end = if line_start == 0 && header.ends_with(b"\n") {
                 LineEnd::Break
@@ -180,7 +180,7 @@ impl<R: Read> Records<R> {
                 LineEnd::File => return Err(BrokenProblem::CutShort.into()),
                 LineEnd::Limit => return Err(BrokenProblem::HeaderTooLong.into()),
                 LineEnd::Break if header[line_start..].trim_ascii().is_empty() => break,
-                LineEnd::Break if line_start > 0 && has_next_record(header, line_start) => {
+                LineEnd::Break if line_start > 0 && next.has_begun(header, line_start) => {
                     return Err(BrokenProblem::CutHeader.into());
                 }
                 LineEnd::Break => line_start = header.len(),
@@ -213,13 +213,12 @@ impl<R: Read> Records<R> {
         };
         let again = std::mem::take(&mut self.again);
         let bytes = again.len() as u64;
-        let is_header = bytes <= MAX_HEADER_BYTES as u64;
-        if is_header || self.read_again <= MOST_AGAIN + 16 * (self.position - bytes) {
-            self.read_again += if is_header { 0 } else { bytes };
+        if self.read_again <= MOST_AGAIN + 16 * (self.position - bytes) {
+            self.read_again += bytes;
             self.position -= bytes;
             self.reader.give_back(again);
         } else {
-            problem = problem.of_long(self.claimed);
+            problem = problem.not_searched(self.claimed, bytes);
         }
         (self.block_left, self.is_open) = (0, false);
         if self.find_version()? || problem.is_of_a_whole_record() {
@@ -390,8 +389,8 @@ impl<R: Read> Records<R> {
 fn arc_header(line: &[u8], end: LineEnd) -> Result<Vec<u8>, BrokenProblem> {
     match end {
         LineEnd::File => return Err(BrokenProblem::CutShort),
-        LineEnd::Limit => return Err(BrokenProblem::HeaderTooLong),
-        LineEnd::Break => {}
+        // It is a line of a block, whose length is wrong.
+        LineEnd::Limit | LineEnd::Break => {}
     }
     arc::header(line).ok_or_else(|| {
         let value = excerpt(String::from_utf8_lossy(line).trim_end());

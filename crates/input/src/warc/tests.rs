@@ -262,7 +262,8 @@ fn the_records_of_arc_are_those_of_warc() {
 
 #[test]
 fn a_file_without_content_has_no_documents_and_is_counted_if_it_is_empty() {
-    for (warc, empty) in [(&b""[..], 1), (b"\r\n\r\n", 1), (&info(), 0)] {
+    let request = record(&[("WARC-Type", "request")], b"");
+    for (warc, empty) in [(&b""[..], 1), (b"\r\n\r\n", 1), (&info(), 1), (&request, 0)] {
         let mut documents = open(warc);
         assert!(documents.next().is_none());
         assert_eq!(documents.take_counts().empty_archives, empty);

@@ -1,5 +1,7 @@
 //! The lines that records of WARC begin with.
 
+use std::collections::HashSet;
+
 use memchr::memmem;
 
 use super::error::BrokenProblem;
@@ -31,28 +33,35 @@ pub(super) fn version_at_end(line: &[u8]) -> Option<usize> {
     check_version(&line[start..]).is_ok().then_some(start)
 }
 
-/// Whether the next record begins in a header, in which the last line begins here. A record that is cut off has no line
-/// break: its last line goes on with the version of the next one. A field may end in a version, too. So a field that comes
-/// again after such a line tells that it is one of the next record.
-pub(super) fn has_next_record(header: &[u8], last_line: usize) -> bool {
-    let (before, last) = header.split_at(last_line);
-    let is_cut = |line: &[u8]| {
-        let start = version_at_end(line);
-        start.is_some_and(|start| name_in(&line[..start]).is_none())
-    };
-    if is_cut(last) {
-        return true;
+/// Finds the next record within a header. A record that is cut off has no line break: its last line goes on with the
+/// version of the next one. A field may end in a version, too. So a field that comes again after such a line tells that it
+/// is one of the next record.
+#[derive(Default)]
+pub(super) struct NextRecord {
+    /// The fields up to the last line that ends in a version, in lower case.
+    names: HashSet<Vec<u8>>,
+    /// Where the lines begin whose fields are not among them.
+    rest: usize,
+}
+
+impl NextRecord {
+    /// Whether the next record begins in a header, the last line of which begins here. It is not the first line, which is
+    /// the version of this record.
+    pub(super) fn has_begun(&mut self, header: &[u8], last_line: usize) -> bool {
+        let last = &header[last_line..];
+        let name = name_in(last);
+        let is_again = !self.names.is_empty()
+            && name.is_some_and(|name| self.names.contains(&name.to_ascii_lowercase()));
+        let Some(start) = version_at_end(last) else {
+            return is_again;
+        };
+        let lines = header[self.rest..].split_inclusive(|byte| *byte == b'\n');
+        let lines = lines.skip(usize::from(self.rest == 0));
+        let names = lines.filter_map(name_in).map(<[u8]>::to_ascii_lowercase);
+        self.names.extend(names);
+        self.rest = header.len();
+        is_again || name_in(&last[..start]).is_none()
     }
-    let Some(name) = name_in(last) else {
-        return false;
-    };
-    // The first line is the version of this record.
-    let mut lines = before.split_inclusive(|byte| *byte == b'\n').skip(1);
-    let mut is_again = false;
-    lines.any(|line| {
-        is_again |= name_in(line).is_some_and(|other| other.eq_ignore_ascii_case(name));
-        is_again && version_at_end(line).is_some()
-    })
 }
 
 /// The name of the field that a line holds.

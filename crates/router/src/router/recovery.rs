@@ -276,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn a_corpus_stays_lost_while_a_node_that_held_it_is_silent() {
+    fn a_suspect_stays_lost_if_a_node_of_it_is_silent_at_the_second_look() {
         let uid = simshard_cluster::random_corpus_uid();
         let nodes = ["n1", "n2"].map(|name| NodeId::new(name).unwrap());
         let suspect = StoredCorpus {

@@ -18,7 +18,7 @@ use crate::say::note;
 /// Between two looks at the records.
 const INTERVAL: Duration = Duration::from_millis(300);
 
-/// The metadata may be away for this long before a command ends that waits.
+/// A command that waits ends once the metadata has been away for this long.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// After this long without a shard that arrived, a command says whom it waits for.
@@ -43,7 +43,7 @@ pub(super) struct Placing {
 /// How far it is.
 enum Progress {
     Open(Open),
-    /// Another operator has chosen other nodes for these shards meanwhile: what is waited for may never be so.
+    /// Another operator has chosen other nodes for these shards meanwhile: the wait might never end.
     Elsewhere(ShardSet),
 }
 
@@ -91,7 +91,7 @@ impl Arrivals {
 }
 
 impl Placing {
-    /// Waits until it is so. The nodes go on if this is cut off.
+    /// Waits until the shards are where they are to be. The nodes go on if this is cut off.
     pub(super) async fn wait(&self, keys: &dyn KeyValueStore, wait: &Wait) -> anyhow::Result<()> {
         if wait.no_wait {
             note("the nodes move the shards: `simshard cluster shards` shows how far they are");

@@ -144,6 +144,15 @@ fn an_id_that_is_made_from_a_heading_says_nothing() {
     }
     let beside = format!("<div id=social-share-box><p>{MORE}</p></div>");
     assert_eq!(main(&format!("<p>{PROSE}</p>{beside}")), PROSE);
+    // Nor does it speak against a class.
+    for start in [
+        "<div class=sidebar id=block-views-related-content-block>",
+        "<section class=sidebar id=main-results>",
+    ] {
+        let name = start[1..].split(' ').next().unwrap();
+        let beside = format!("{start}<p>{MORE}</p></{name}>");
+        assert_eq!(main(&format!("<p>{PROSE}</p>{beside}")), PROSE, "{start}");
+    }
 }
 
 /// A layout may be named by the sidebar that it has.
