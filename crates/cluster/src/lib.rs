@@ -43,7 +43,10 @@ pub use key_value::{
 };
 pub use key_value_metadata::{KeyValueMetadata, recorded_corpora};
 pub use layout::{ClusterLayout, ClusterLayoutError, Node};
-pub use membership::{check_registered, initialize, random_nonce, register, shard_records};
+pub use membership::{
+    check_registered, has_records_without_cluster, initialize, random_nonce, register,
+    shard_records,
+};
 pub use memory::MemoryStore;
 pub use node_settings::{
     NodeSettings, SettingsOfNodes, change_node_settings, follow_node_settings, node_settings,

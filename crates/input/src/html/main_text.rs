@@ -5,9 +5,10 @@
 //! 2. The author may have marked a region as main, as `<main>` or `<article>`. If a third of the prose is in it, the
 //!    smallest such region is taken, without its lists of links. Of several beside each other, all are taken. If it is the
 //!    only one on a page of little prose, it is taken in any case.
-//! 3. Else the smallest element with several blocks that holds nearly all prose is taken in the same way. It must be less
-//!    than the whole page, and a tenth of what is taken of it must be prose.
-//! 4. Else prose whose blocks are near each other is one run. The runs that are at least a fifth as long as the longest
+//! 3. Else the smallest element with several blocks that holds nearly all prose, and a third of the text, is taken in the
+//!    same way. On a page with few links, that may be the whole page. On others it must be less, and a tenth of what is
+//!    taken of it must be prose.
+//! 4. Else prose without many blocks of links between is one run. The runs that are at least a fifth as long as the longest
 //!    are taken, with the short blocks between and the headings before them.
 //! 5. What was taken may have little prose beside ten times as much of links. Then it gives these too. A page of short
 //!    lines gives these in the same way. If all text is in elements of navigation, it gives that.
@@ -22,7 +23,7 @@ use super::sums::{Sums, are_apart};
 const LEAST_PROSE: u32 = 70;
 /// A page of links has less prose than this: about five blocks of it.
 pub(super) const LITTLE_PROSE: u64 = 5 * LEAST_PROSE as u64;
-/// The most blocks without prose between two blocks of prose of one run.
+/// The most blocks of links between two blocks of prose of one run.
 const MOST_BETWEEN: usize = 6;
 
 /// The main content of a page.
@@ -94,20 +95,30 @@ fn only_region(page: &Page, prose: &Sums) -> Option<Range<usize>> {
     }
 }
 
-/// The smallest element of several blocks that holds nine tenths of the prose. It is not the whole page, and a tenth of
-/// what would be taken of it is prose: a page of tables has little.
+/// The smallest element of several blocks that holds nine tenths of the prose and a third of the text. A page with few
+/// links needs no layout: it may be the whole. Else it is not, and a tenth of what would be taken of it is prose: a page
+/// of tables has little.
 fn dense_holder(page: &Page, prose: &Sums) -> Option<Range<usize>> {
+    let text = Sums::of(page.blocks.iter().map(|block| {
+        let is_text = goes_with_prose(block);
+        u64::from(block.weight) * u64::from(is_text)
+    }));
     let is_enough = |part: &&Range<usize>| {
         let within = prose.within(part);
-        within > 0 && within * 10 >= prose.all() * 9
+        within > 0 && within * 10 >= prose.all() * 9 && text.within(part) * 3 >= text.all()
     };
-    let holders = page.holders.iter().filter(is_enough);
+    let all = 0..page.blocks.len();
+    let holders = page.holders.iter().chain([&all]).filter(is_enough);
     let holder = holders.min_by_key(|part| part.len())?.clone();
-    let taken = page.blocks[holder.clone()]
-        .iter()
-        .filter(|block| goes_with_prose(block));
-    let is_dense = prose.within(&holder) * 10 >= total_weight(taken);
-    (is_dense && holder.len() < page.blocks.len()).then_some(holder)
+    let is_dense = prose.within(&holder) * 10 >= text.within(&holder);
+    (is_dense && holder != all || has_few_links(&page.blocks)).then_some(holder)
+}
+
+/// Whether less than a fifth of a page is links, but for what is aside.
+fn has_few_links(blocks: &[Block]) -> bool {
+    let beside = || blocks.iter().filter(|block| !block.is_aside);
+    let linked = beside().map(|block| u64::from(block.linked));
+    linked.sum::<u64>() * 5 < total_weight(beside())
 }
 
 fn total_weight<'a>(blocks: impl IntoIterator<Item = &'a Block>) -> u64 {
@@ -149,25 +160,31 @@ struct Run {
     first: usize,
     last: usize,
     weight: u64,
+    /// Blocks of links behind the last one.
+    links: usize,
 }
 
 fn long_runs(blocks: &[Block]) -> Vec<bool> {
     let mut runs: Vec<Run> = Vec::new();
-    for (index, block) in blocks
-        .iter()
-        .enumerate()
-        .filter(|(_, block)| is_prose(block))
-    {
+    for (index, block) in blocks.iter().enumerate() {
+        if !is_prose(block) {
+            if let Some(run) = runs.last_mut() {
+                run.links += usize::from(!goes_with_prose(block));
+            }
+            continue;
+        }
         let weight = u64::from(block.weight);
         match runs.last_mut() {
-            Some(run) if index - run.last <= MOST_BETWEEN + 1 => {
+            Some(run) if run.links <= MOST_BETWEEN => {
                 run.last = index;
                 run.weight += weight;
+                run.links = 0;
             }
             _ => runs.push(Run {
                 first: index,
                 last: index,
                 weight,
+                links: 0,
             }),
         }
     }

@@ -77,7 +77,8 @@ impl Router {
     }
 
     /// The corpora that nodes hold, and that have no record; and the nodes that did not answer. Where the records name
-    /// stores, nodes may be away, as corpora are made without them: but not right after the metadata was lost.
+    /// stores, nodes may be away, as corpora are made without them: but not right after the metadata was lost, nor all that
+    /// hold shards.
     async fn unrecorded(
         &self,
         corpora: &Corpora,
@@ -93,7 +94,11 @@ impl Router {
         };
         let deadline = deadline.min(Deadline::within(looking));
         let (stored, silent) = self.stored(corpora, &recorded, deadline).await?;
-        if may_be_away {
+        let cluster = self.cluster.view();
+        let mut nodes = cluster.layout.nodes().iter();
+        let is_any_heard =
+            nodes.any(|node| !silent.names(&node.id) && !cluster.shards_of(node).is_empty());
+        if may_be_away && is_any_heard {
             return Ok((stored, silent));
         }
         silent.check_all()?;

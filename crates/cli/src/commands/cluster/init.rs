@@ -3,13 +3,15 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use clap::{Args, ValueHint};
 use simshard_cluster::{
-    FileStore, KeyValueStore, MetadataError, MetadataStore, RegisteredStore, initialize,
-    registered_stores, wait_for_stores, waiting_stores,
+    FileStore, KeyValueError, KeyValueStore, MetadataError, MetadataStore, RegisteredStore,
+    has_records_without_cluster, initialize, registered_stores, wait_for_stores, waiting_stores,
 };
 use simshard_topology::{NodeId, ShardMap, plan_evenly};
+use tokio::time::{Instant, sleep};
 
 use super::{HOT, MetadataArgs, node_name, repeat_if_raced};
 use crate::completion;
@@ -52,6 +54,12 @@ pub struct AdoptArgs {
     #[command(flatten)]
     pub metadata: MetadataArgs,
 }
+
+/// How long metadata may not answer when the command begins.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Between two attempts to read it.
+const PAUSE: Duration = Duration::from_millis(300);
 
 /// Replicas of each shard, where there are as many nodes.
 const REPLICAS: u8 = 3;
@@ -102,6 +110,7 @@ async fn begin(args: &InitArgs) -> anyhow::Result<()> {
         return Err(UsageError(problem).into());
     }
     let keys = args.metadata.keys()?;
+    wait_for_metadata(&*keys).await?;
     if let Some(fault) = keys.known_fault().await {
         warn(format!("warning: {fault}"));
     }
@@ -123,9 +132,48 @@ async fn begin(args: &InitArgs) -> anyhow::Result<()> {
             (plan_evenly(None, &nodes, replicas.into())?, Arc::default())
         }
     };
+    check_no_cluster_runs(&*keys).await?;
     initialize(&*keys, &map, hot, &corpora, &args.lost).await?;
     note(format!("the cluster has begun: {}", shares(&map)));
     Ok(())
+}
+
+/// Waits a while for metadata that does not answer: it may start at the same time.
+async fn wait_for_metadata(keys: &dyn KeyValueStore) -> Result<(), MetadataError> {
+    let started = Instant::now();
+    let mut is_told = false;
+    loop {
+        match registered_stores(keys).await {
+            Err(error) if is_unreachable(&error) && started.elapsed() < PATIENCE => {
+                if !is_told {
+                    note(format!("waiting for the metadata: {error}"));
+                }
+                is_told = true;
+            }
+            read => return read.map(|_| ()),
+        }
+        sleep(PAUSE).await;
+    }
+}
+
+fn is_unreachable(error: &MetadataError) -> bool {
+    let unreachable = |error: &KeyValueError| matches!(error, KeyValueError::Unreachable { .. });
+    matches!(error, MetadataError::KeyValues(error) if unreachable(error))
+}
+
+/// Refuses to write over the records of a cluster that lost its key: its nodes may still serve by these records, and end
+/// when they see others. Nodes that have started again wait, as a cut attempt leaves them.
+async fn check_no_cluster_runs(keys: &dyn KeyValueStore) -> anyhow::Result<()> {
+    let idle = idle_nodes(keys).await?;
+    if idle.is_empty() || !has_records_without_cluster(keys).await? {
+        return Ok(());
+    }
+    let idle = listed(&idle);
+    let problem = format!(
+        "shards have records, though there is no cluster: its key may be lost, and these nodes may serve by the records: \
+         {idle}. Stop all nodes and routers, start the nodes again, and repeat this command"
+    );
+    Err(UsageError(problem).into())
 }
 
 /// Waits until nothing is missing of the nodes that have registered. Says what is, whenever that changes.
@@ -229,6 +277,10 @@ fn shares(map: &ShardMap) -> String {
 #[cfg(test)]
 mod tests {
     use std::cell::Cell;
+    use std::collections::BTreeMap;
+
+    use simshard_cluster::{MemoryKeyValues, Outcome, Transaction, register, show_waiting};
+    use simshard_topology::replication::StoreId;
 
     use super::*;
 
@@ -254,6 +306,35 @@ mod tests {
         let other = repeat_if_raced(async || attempt(Some(MetadataError::NoCluster)).await);
         assert!(other.await.is_err());
         assert_eq!(tries.get(), 1);
+    }
+
+    #[tokio::test]
+    async fn records_whose_cluster_lost_its_key_are_not_replaced_while_its_nodes_may_serve() {
+        let keys: Arc<dyn KeyValueStore> = Arc::new(MemoryKeyValues::new());
+        let store = RegisteredStore {
+            id: StoreId([7; 16]),
+            node: node("n1"),
+            address: "http://127.0.0.1:1".to_owned(),
+            next_generation: 0,
+            corpora: BTreeSet::new(),
+            in_sync: BTreeMap::new(),
+            partners: BTreeMap::new(),
+            is_replacement: false,
+        };
+        register(&*keys, &store).await.unwrap();
+        check_no_cluster_runs(&*keys).await.unwrap();
+        let map = plan_evenly(None, &[node("n1")], 1).unwrap();
+        initialize(&*keys, &map, 1, &Arc::default(), &[])
+            .await
+            .unwrap();
+        check_no_cluster_runs(&*keys).await.unwrap();
+        let lost = Transaction::new().delete("cluster");
+        let outcome = keys.commit(&lost).await.unwrap();
+        assert!(matches!(outcome, Outcome::Committed(_)));
+        let refused = check_no_cluster_runs(&*keys).await.unwrap_err().to_string();
+        assert!(refused.contains("by the records: n1."), "{refused}");
+        let _waiting = show_waiting(&keys, store.id).await.unwrap();
+        check_no_cluster_runs(&*keys).await.unwrap();
     }
 
     #[test]

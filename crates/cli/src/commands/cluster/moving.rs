@@ -77,7 +77,7 @@ pub(super) async fn apply(
     set_targets(keys, &wanted, ShardSet::EMPTY).await?;
     let placing = Placing {
         targets: wanted,
-        and_hot: false,
+        wished: None,
     };
     placing.wait(keys, wait).await
 }

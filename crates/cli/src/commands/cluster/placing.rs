@@ -36,8 +36,8 @@ pub struct Wait {
 pub(super) struct Placing {
     /// The nodes that are to hold them.
     pub(super) targets: Targets,
-    /// Whether they are to have as many hot replicas as wished, too.
-    pub(super) and_hot: bool,
+    /// How many replicas the shards are to have, and how many of them hot, if that was said.
+    pub(super) wished: Option<(u8, u8)>,
 }
 
 /// How far it is.
@@ -45,6 +45,8 @@ enum Progress {
     Open(Open),
     /// Another operator has chosen other nodes for these shards meanwhile: the wait might never end.
     Elsewhere(ShardSet),
+    /// Another operator wishes for other numbers of replicas of these shards.
+    OtherWish(ShardSet),
 }
 
 /// What is still to be done.
@@ -113,6 +115,9 @@ impl Placing {
                 Ok(Progress::Elsewhere(shards)) => bail!(
                     "other nodes have been chosen for shards {shards} meanwhile: they go there instead"
                 ),
+                Ok(Progress::OtherWish(shards)) => bail!(
+                    "other numbers of replicas have been chosen for shards {shards} meanwhile: they get those instead"
+                ),
                 Err(error) if read.elapsed() > PATIENCE => {
                     let told = "the nodes are told, and go on by themselves: `simshard cluster shards` shows how far they are";
                     return Err(error).context(told);
@@ -140,6 +145,15 @@ impl Placing {
             return Ok(Progress::Elsewhere(others));
         }
         let records = shard_records(keys).await?;
+        let is_meant = |record: &ShardRecord| {
+            self.wished
+                .is_none_or(|wished| (record.want, record.hot) == wished)
+        };
+        let others = records.iter().filter(|(_, record)| !is_meant(record));
+        let others: ShardSet = others.map(|(shard, _)| *shard).collect();
+        if !others.is_empty() {
+            return Ok(Progress::OtherWish(others));
+        }
         let stores = registered_stores(keys).await?.into_iter();
         let nodes: BTreeMap<StoreId, NodeId> = stores.map(|store| (store.id, store.node)).collect();
         let mut open = Open::default();
@@ -178,7 +192,7 @@ impl Placing {
             return true;
         };
         let hot = record.in_sync.iter().filter(|entry| entry.hot).count();
-        let is_hot = !self.and_hot || hot == usize::from(record.hot);
+        let is_hot = self.wished.is_none() || hot == usize::from(record.hot);
         holders(record, nodes) == *target && record.learners.is_empty() && is_hot
     }
 }
@@ -205,7 +219,7 @@ mod tests {
         let nodes = BTreeSet::from([NodeId::new("n1").unwrap()]);
         let placing = Placing {
             targets: Targets::from([(ShardId(7), nodes)]),
-            and_hot: true,
+            wished: None,
         };
         let change = Transaction::new().put("targets/07", r#"{"nodes":["n2"]}"#);
         let outcome = keys.commit(&change).await.unwrap();
@@ -255,16 +269,17 @@ mod tests {
             hot: 1,
             ..ShardRecord::first(0, &stores[..1], 1)
         };
-        let placing = |and_hot| Placing {
+        let placing = |wished| Placing {
             targets: Targets::from([(ShardId(7), BTreeSet::from([names[0].clone()]))]),
-            and_hot,
+            wished,
         };
-        let is_done = |record: &ShardRecord| placing(true).is_done(ShardId(7), record, &nodes);
+        let is_done =
+            |record: &ShardRecord| placing(Some((1, 1))).is_done(ShardId(7), record, &nodes);
         let one = held(vec![entry(stores[0], true)]);
         assert!(is_done(&one));
         let cold = held(vec![entry(stores[0], false)]);
         assert!(!is_done(&cold));
-        assert!(placing(false).is_done(ShardId(7), &cold, &nodes));
+        assert!(placing(None).is_done(ShardId(7), &cold, &nodes));
         assert!(!is_done(&held(vec![entry(stores[1], true)])));
         let two = held(vec![entry(stores[0], true), entry(stores[1], false)]);
         assert!(!is_done(&two));

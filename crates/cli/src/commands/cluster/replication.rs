@@ -54,7 +54,7 @@ pub(super) async fn run(args: &ReplicationArgs) -> anyhow::Result<()> {
     let targets = ShardId::all().map(|shard| (shard, nodes_of(&plan.map, shard)));
     let placing = Placing {
         targets: targets.collect(),
-        and_hot: true,
+        wished: Some((want, hot)),
     };
     set_targets(&*keys, &placing.targets, ShardSet::EMPTY).await?;
     placing.wait(&*keys, &args.wait).await

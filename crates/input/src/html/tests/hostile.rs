@@ -39,10 +39,7 @@ fn a_million_elements_in_each_other_are_read_in_linear_time() {
         ("template", "<template>".repeat(DEEP) + "x"),
         ("nav in aside", "<nav><aside>".repeat(DEEP) + "x"),
         // Each seems to be beside the main content, and holds all that follow.
-        (
-            "comments by class",
-            "<div class=comment><p>x".repeat(DEEP),
-        ),
+        ("comments by class", "<div class=comment><p>x".repeat(DEEP)),
         ("hidden", "<p hidden>".repeat(DEEP) + "x"),
         (
             "hidden, closed by others",

@@ -22,9 +22,13 @@ fn links_around_the_prose_are_left_out() {
 #[test]
 fn prose_far_from_the_rest_is_left_out_where_it_is_little() {
     let body = format!("<p>{PROSE}</p>").repeat(6);
-    let far = "<p>x</p>".repeat(7);
-    let near = "<p>x</p>".repeat(6);
-    assert!(!main(&format!("{body}{far}<p>{MORE}</p>")).contains(MORE));
+    let many = "<p><a href=/x>x</a></p>".repeat(200);
+    let far = "<p><a href=/x>x</a></p>".repeat(7);
+    let near = "<p><a href=/x>x</a></p>".repeat(6);
+    let (far, near) = (format!("{far}<p>x</p>"), format!("{near}<p>x</p>"));
+    let found = main(&format!("{many}{body}{far}<p>{MORE}</p>"));
+    assert!(found.contains(PROSE) && !found.contains(MORE));
+    let (far, body) = (format!("{far}{many}"), format!("{many}{body}"));
     assert!(main(&format!("{body}{near}<p>{MORE}</p>")).contains(MORE));
     assert!(main(&format!("<p>{PROSE}</p>{far}<p>{MORE}</p>")).contains(MORE));
 }
@@ -69,11 +73,30 @@ fn the_smallest_element_with_nearly_all_prose_is_taken_with_what_is_short_in_it(
     ));
     assert_eq!(both.matches(PROSE).count(), 2);
     assert!(!both.contains("Search") && !both.contains("1.0"), "{both}");
-    // Where most of it is no prose, the prose alone is taken.
+    // Where most of it is no prose, and links are around it, the prose alone is taken.
     let prose = format!("<p>{PROSE}</p>").repeat(5);
     let words = "<p>x y z</p>".repeat(800);
-    let thin = format!("<div>Search</div><div>{words}{prose}{words}</div>");
-    assert_eq!(main(&thin), [PROSE; 5].join("\n"));
+    let thin = format!("<div>{words}{prose}{words}</div>");
+    let links = LINKS.repeat(100);
+    assert_eq!(main(&format!("{links}{thin}")), [PROSE; 5].join("\n"));
+    assert_eq!(main(&thin).matches("x y z").count(), 1600);
+}
+
+/// Manuals of one page, and lists of functions.
+#[test]
+fn a_page_with_few_links_needs_no_layout() {
+    let entry = format!("<h3>fox_jump</h3><pre>int fox_jump()</pre><p>{PROSE}</p>");
+    let short = "<dt>int fox_run()</dt><dd>Runs.</dd>".repeat(100);
+    let index = "<ul>".to_owned() + &"<li><a href=#f>fox</a></li>".repeat(30) + "</ul>";
+    let page = format!("<h1>Foxes</h1>{index}{entry}<dl>{short}</dl>{entry}{entry}");
+    let found = main(&page);
+    assert_eq!(found.matches("int fox_run()\nRuns.").count(), 100);
+    assert!(found.starts_with("Foxes\nfox_jump\n"), "{found}");
+    // The only long paragraph is in an element that holds little else.
+    let one = format!("<div>{entry}<p>Short.</p></div>");
+    let found = main(&format!("<h1>Foxes</h1>{index}<div>{short}</div>{one}"));
+    assert_eq!(found.matches("Runs.").count(), 100);
+    assert!(found.contains(PROSE));
 }
 
 #[test]
