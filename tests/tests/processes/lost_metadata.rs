@@ -7,7 +7,9 @@ use std::path::{Path, PathBuf};
 use simshard_client::{
     Client, ClientError, Documents, Fingerprint, Queries, Reason, SearchSpec, v1,
 };
-use simshard_testkit::{End, ProcessCluster, binary, run};
+use simshard_cluster::{FileKeyValues, KeyValueStore, Outcome, Transaction};
+use simshard_testkit::{End, ProcessCluster, Shape, binary, run, until};
+use tokio::task::block_in_place;
 
 const DOCUMENTS: u64 = 200;
 
@@ -202,6 +204,42 @@ async fn a_name_is_not_made_anew_while_nodes_hold_its_empty_corpus_without_a_rec
     recover(&cluster.url(), &[&b, "--name", "b", "--recipe", "words-v1"]).unwrap();
     assert_eq!(found(&client, "b").await.unwrap(), DOCUMENTS as usize);
     create(&client, "c").await.unwrap();
+}
+
+/// A node that holds no shards knows nothing of corpora.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn no_name_is_free_while_all_nodes_are_silent_and_all_records_of_corpora_are_lost() {
+    let mut cluster = ProcessCluster::start(Shape::of(2).with_replicas(2));
+    let client = cluster.client();
+    create(&client, "a").await.unwrap();
+    assert_eq!(insert(&client, "a").await.unwrap(), DOCUMENTS);
+    for node in 0..2 {
+        cluster.end_node(node, End::Killed);
+    }
+    let keys = FileKeyValues::at(cluster.metadata_file());
+    let lost = keys.read("corpora/").await.unwrap().pairs;
+    assert!(lost.len() > 1, "{lost:?}");
+    let forget = lost.into_iter();
+    let forget = forget.fold(Transaction::new(), |change, pair| change.delete(pair.key));
+    assert!(matches!(
+        keys.commit(&forget).await,
+        Ok(Outcome::Committed(_))
+    ));
+    restart_router(&mut cluster);
+    for outcome in [
+        client.list_corpora().await.map(drop),
+        create(&client, "a").await.map(drop),
+    ] {
+        let error = outcome.unwrap_err();
+        assert_eq!(error.reason(), Some(Reason::NodeUnreachable), "{error}");
+    }
+    // One of them is enough to tell that the records are lost.
+    block_in_place(|| cluster.start_node(0));
+    until("the router reaches it", async || {
+        let error = create(&client, "a").await.unwrap_err();
+        error.reason() == Some(Reason::MetadataFailed)
+    })
+    .await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

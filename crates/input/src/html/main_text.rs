@@ -6,11 +6,12 @@
 //!    smallest such region is taken, without its lists of links. Of several beside each other, all are taken. If it is the
 //!    only one on a page of little prose, it is taken in any case.
 //! 3. Else the smallest element with several blocks that holds nearly all prose, and a third of the text, is taken in the
-//!    same way. On a page with few links, that may be the whole page. On others it must be less, and a tenth of what is
-//!    taken of it must be prose.
+//!    same way. It must be less than the whole page, and a tenth of what is taken of it must be prose.
 //! 4. Else prose without many blocks of links between is one run. The runs that are at least a fifth as long as the longest
-//!    are taken, with the short blocks between and the headings before them.
-//! 5. What was taken may have little prose beside ten times as much of links. Then it gives these too. A page of short
+//!    are taken, with the short blocks between and the headings before them. A page with few links has one
+//!    run, from the first heading.
+//! 5. If a page with few links and no region gives less than half of its text so, it gives all of it.
+//! 6. What was taken may have little prose beside ten times as much of links. Then it gives these too. A page of short
 //!    lines gives these in the same way. If all text is in elements of navigation, it gives that.
 
 use std::ops::Range;
@@ -33,11 +34,17 @@ pub(super) fn of(mut page: Page) -> String {
     let region = smallest_regions(&page, &prose).or_else(|| only_region(&page, &prose));
     let all = 0..page.blocks.len();
     let whole = region.clone().unwrap_or(all.clone());
-    let part = region.or_else(|| dense_holder(&page, &prose));
+    let part = region.clone().or_else(|| dense_holder(&page, &prose));
+    let has_few_links = region.is_none() && has_few_links(&page.blocks);
     let mut kept = match &part {
         Some(part) => without_links(&page.blocks, part),
-        None => long_runs(&page.blocks),
+        None if has_few_links => long_runs(&page.blocks, usize::MAX),
+        None => long_runs(&page.blocks, MOST_BETWEEN),
     };
+    if has_few_links {
+        keep_from_heading(&page.blocks, &mut kept);
+        keep_if_most_is_lost(&page.blocks, &mut kept);
+    }
     keep_if_most_is(&page.blocks, &mut kept, &part.unwrap_or(all), |_| true);
     keep_if_most_is(&page.blocks, &mut kept, &whole, goes_with_prose);
     let mut text = String::new();
@@ -95,9 +102,8 @@ fn only_region(page: &Page, prose: &Sums) -> Option<Range<usize>> {
     }
 }
 
-/// The smallest element of several blocks that holds nine tenths of the prose and a third of the text. A page with few
-/// links needs no layout: it may be the whole. Else it is not, and a tenth of what would be taken of it is prose: a page
-/// of tables has little.
+/// The smallest element of several blocks that holds nine tenths of the prose and a third of the text. It is not the whole
+/// page, and a tenth of what would be taken of it is prose: a page of tables has little.
 fn dense_holder(page: &Page, prose: &Sums) -> Option<Range<usize>> {
     let text = Sums::of(page.blocks.iter().map(|block| {
         let is_text = goes_with_prose(block);
@@ -107,11 +113,10 @@ fn dense_holder(page: &Page, prose: &Sums) -> Option<Range<usize>> {
         let within = prose.within(part);
         within > 0 && within * 10 >= prose.all() * 9 && text.within(part) * 3 >= text.all()
     };
-    let all = 0..page.blocks.len();
-    let holders = page.holders.iter().chain([&all]).filter(is_enough);
+    let holders = page.holders.iter().filter(is_enough);
     let holder = holders.min_by_key(|part| part.len())?.clone();
     let is_dense = prose.within(&holder) * 10 >= text.within(&holder);
-    (is_dense && holder != all || has_few_links(&page.blocks)).then_some(holder)
+    (is_dense && holder.len() < page.blocks.len()).then_some(holder)
 }
 
 /// Whether less than a fifth of a page is links, but for what is aside.
@@ -130,6 +135,34 @@ fn without_links(blocks: &[Block], part: &Range<usize>) -> Vec<bool> {
     let blocks = blocks.iter().enumerate();
     let kept = blocks.map(|(index, block)| part.contains(&index) && goes_with_prose(block));
     kept.collect()
+}
+
+/// Keeps what stands between the first heading and what is kept.
+fn keep_from_heading(blocks: &[Block], kept: &mut [bool]) {
+    let is_first = |block: &Block| block.is_heading && !block.is_aside;
+    let first = blocks.iter().position(is_first);
+    let end = kept.iter().position(|is_kept| *is_kept);
+    if let (Some(first), Some(end)) = (first, end) {
+        for index in first..end {
+            kept[index] = goes_with_prose(&blocks[index]);
+        }
+    }
+}
+
+/// A page with few links needs no layout. It keeps all its text, but for links, if most would be lost.
+fn keep_if_most_is_lost(blocks: &[Block], kept: &mut [bool]) {
+    let text = without_links(blocks, &(0..blocks.len()));
+    let of = |marks: &[bool]| {
+        let marked = blocks.iter().zip(marks);
+        total_weight(
+            marked
+                .filter(|(_, is_marked)| **is_marked)
+                .map(|(block, _)| block),
+        )
+    };
+    if of(kept) * 2 < of(&text) {
+        kept.copy_from_slice(&text);
+    }
 }
 
 /// Some pages are lists of links, or short lines, with a sentence or two beside them. Such a page keeps these, but for
@@ -164,7 +197,8 @@ struct Run {
     links: usize,
 }
 
-fn long_runs(blocks: &[Block]) -> Vec<bool> {
+/// The long runs of prose, between which are more blocks of links than this.
+fn long_runs(blocks: &[Block], most_between: usize) -> Vec<bool> {
     let mut runs: Vec<Run> = Vec::new();
     for (index, block) in blocks.iter().enumerate() {
         if !is_prose(block) {
@@ -175,7 +209,7 @@ fn long_runs(blocks: &[Block]) -> Vec<bool> {
         }
         let weight = u64::from(block.weight);
         match runs.last_mut() {
-            Some(run) if run.links <= MOST_BETWEEN => {
+            Some(run) if run.links <= most_between => {
                 run.last = index;
                 run.weight += weight;
                 run.links = 0;

@@ -77,8 +77,8 @@ impl Router {
     }
 
     /// The corpora that nodes hold, and that have no record; and the nodes that did not answer. Where the records name
-    /// stores, nodes may be away, as corpora are made without them: but not right after the metadata was lost, nor all that
-    /// hold shards.
+    /// stores, nodes may be away, as corpora are made without them. But not all that hold shards, and none right after the
+    /// metadata was lost.
     async fn unrecorded(
         &self,
         corpora: &Corpora,
