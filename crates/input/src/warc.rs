@@ -159,7 +159,7 @@ impl WarcDocuments {
             let problem = if self.record() == 0 {
                 "record 1 at byte 0: there is none, as the file is empty"
             } else {
-                "no record but of the type warcinfo, which tells of the file"
+                "no record but one that tells of the file"
             };
             FirstBad::one(&format!("{}: {problem}", self.name))
         } else {

@@ -11,6 +11,8 @@ use simshard_cluster::{FileKeyValues, KeyValueStore, Outcome, Transaction};
 use simshard_testkit::{End, ProcessCluster, Shape, binary, run, until};
 use tokio::task::block_in_place;
 
+use crate::moves::refuse;
+
 const DOCUMENTS: u64 = 200;
 
 /// Spread over all nodes.
@@ -240,6 +242,27 @@ async fn no_name_is_free_while_all_nodes_are_silent_and_all_records_of_corpora_a
         error.reason() == Some(Reason::MetadataFailed)
     })
     .await;
+}
+
+/// They would end: each has a record of a shard, and finds another one of the same epoch.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn no_cluster_begins_over_one_whose_nodes_serve_though_its_key_is_lost() {
+    let mut cluster = ProcessCluster::start(Shape::of(2).with_replicas(2));
+    let client = cluster.client();
+    create(&client, "a").await.unwrap();
+    assert_eq!(insert(&client, "a").await.unwrap(), DOCUMENTS);
+    let keys = FileKeyValues::at(cluster.metadata_file());
+    let lost = keys.commit(&Transaction::new().delete("cluster")).await;
+    assert!(matches!(lost, Ok(Outcome::Committed(_))));
+    refuse(&cluster, &["init", "--nodes", "2"], "serve by them: n1,n2.");
+    assert_eq!(found(&client, "a").await.unwrap(), DOCUMENTS as usize);
+    // What the error advises.
+    for node in 0..2 {
+        block_in_place(|| cluster.end_node(node, End::Stopped));
+    }
+    block_in_place(|| cluster.begin());
+    restart_router(&mut cluster);
+    assert_eq!(found(&client, "a").await.unwrap(), DOCUMENTS as usize);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -152,6 +152,19 @@ pub(super) fn names_content(name: &[u8], value: &[u8]) -> bool {
     name == b"id" && CONTENT.is_match(value) && !is_sentence(value)
 }
 
+/// Whether it is an id by which a layout names its content, whatever is made from text.
+pub(super) fn is_id_of_content(name: &[u8], value: &[u8]) -> bool {
+    let ids = [
+        &b"content"[..],
+        b"main",
+        b"main-content",
+        b"maincontent",
+        b"primary",
+        b"primary-content",
+    ];
+    name == b"id" && ids.iter().any(|id| id.eq_ignore_ascii_case(value))
+}
+
 /// The part of an attribute that is looked at.
 fn beginning(value: &[u8]) -> &[u8] {
     &value[..value.len().min(ATTRIBUTE_BYTES)]

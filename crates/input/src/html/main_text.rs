@@ -5,8 +5,9 @@
 //! 2. The author may have marked a region as main, as `<main>` or `<article>`. If a third of the prose is in it, the
 //!    smallest such region is taken, without its lists of links. Of several beside each other, all are taken. If it is the
 //!    only one on a page of little prose, it is taken in any case.
-//! 3. Else the smallest element with several blocks that holds nearly all prose, and a third of the text, is taken in the
-//!    same way. It must be less than the whole page, and a tenth of what is taken of it must be prose.
+//! 3. Else the smallest element with several blocks that holds nearly all prose is taken in the same way. It must be less
+//!    than the whole page, and a tenth of what is taken of it must be prose. On a page with few links, it must hold a
+//!    third of the text.
 //! 4. Else prose without many blocks of links between is one run. The runs that are at least a fifth as long as the longest
 //!    are taken, with the short blocks between and the headings before them. A page with few links has one
 //!    run, from the first heading.
@@ -34,8 +35,8 @@ pub(super) fn of(mut page: Page) -> String {
     let region = smallest_regions(&page, &prose).or_else(|| only_region(&page, &prose));
     let all = 0..page.blocks.len();
     let whole = region.clone().unwrap_or(all.clone());
-    let part = region.clone().or_else(|| dense_holder(&page, &prose));
     let has_few_links = region.is_none() && has_few_links(&page.blocks);
+    let part = region.or_else(|| dense_holder(&page, &prose, has_few_links));
     let mut kept = match &part {
         Some(part) => without_links(&page.blocks, part),
         None if has_few_links => long_runs(&page.blocks, usize::MAX),
@@ -102,16 +103,17 @@ fn only_region(page: &Page, prose: &Sums) -> Option<Range<usize>> {
     }
 }
 
-/// The smallest element of several blocks that holds nine tenths of the prose and a third of the text. It is not the whole
-/// page, and a tenth of what would be taken of it is prose: a page of tables has little.
-fn dense_holder(page: &Page, prose: &Sums) -> Option<Range<usize>> {
+/// The smallest element of several blocks that holds nine tenths of the prose, and on a page with few links a third of
+/// the text. It is not the whole page, and a tenth of what would be taken of it is prose: a page of tables has little.
+fn dense_holder(page: &Page, prose: &Sums, has_few_links: bool) -> Option<Range<usize>> {
     let text = Sums::of(page.blocks.iter().map(|block| {
         let is_text = goes_with_prose(block);
         u64::from(block.weight) * u64::from(is_text)
     }));
     let is_enough = |part: &&Range<usize>| {
         let within = prose.within(part);
-        within > 0 && within * 10 >= prose.all() * 9 && text.within(part) * 3 >= text.all()
+        let has_third = !has_few_links || text.within(part) * 3 >= text.all();
+        within > 0 && within * 10 >= prose.all() * 9 && has_third
     };
     let holders = page.holders.iter().filter(is_enough);
     let holder = holders.min_by_key(|part| part.len())?.clone();

@@ -1,8 +1,8 @@
 //! The start tag that is being read, and the role that it gives to its element.
 
 use super::elements::{
-    Flow, Role, Source, has_text_for_id, is_class_of_section, names_content, role_of_attribute,
-    role_of_name,
+    Flow, Role, Source, has_text_for_id, is_class_of_section, is_id_of_content, names_content,
+    role_of_attribute, role_of_name,
 };
 
 /// A start tag.
@@ -19,6 +19,8 @@ pub(super) struct Tag {
     names_aside: bool,
     /// Whether its id names it as content.
     names_content: bool,
+    /// Whether its id is one of those by which layouts name their content.
+    is_content: bool,
     /// Whether its id is made from what it holds, and says nothing of the layout.
     is_named_by_text: bool,
 }
@@ -31,6 +33,7 @@ impl Tag {
         self.role = None;
         self.names_aside = false;
         self.names_content = false;
+        self.is_content = false;
         self.is_named_by_text = has_text_for_id(name);
     }
 
@@ -50,6 +53,7 @@ impl Tag {
             self.role = self.role.max(role);
         }
         self.names_content |= names_content(&self.attribute, value);
+        self.is_content |= is_id_of_content(&self.attribute, value);
         self.is_named_by_text |= is_class_of_section(&self.attribute, value);
     }
 
@@ -68,7 +72,7 @@ impl Tag {
         let guess = Some((Source::Class, Role::GuessedAside));
         let of_id = guess.filter(|_| self.names_aside && !self.is_named_by_text);
         let of_attributes = self.role.max(of_id);
-        let names_content = self.names_content && !self.is_named_by_text;
+        let names_content = self.is_content || self.names_content && !self.is_named_by_text;
         let is_no_guess = names_content || flow == Flow::Inline;
         let of_attributes = of_attributes.filter(|_| of_attributes != guess || !is_no_guess);
         of_attributes.max(of_name).map(|(_, role)| role)

@@ -81,7 +81,7 @@ pub enum BrokenProblem {
     NoRecord { value: String },
     #[error(
         "\"{value}\" is no beginning of an ARC record, which is an address, an IP, a date, a type and \
-         a length: the length before is wrong"
+         a length: its own length, or the one before, is wrong"
     )]
     NoArcRecord { value: String },
     #[error("its version, {value}, is not known here: known are {}", VERSIONS.join(", "))]

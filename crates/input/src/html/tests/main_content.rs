@@ -176,6 +176,9 @@ fn an_id_that_is_made_from_a_heading_says_nothing() {
         let beside = format!("{start}<p>{MORE}</p></{name}>");
         assert_eq!(main(&format!("<p>{PROSE}</p>{beside}")), PROSE, "{start}");
     }
+    let content = format!("<section class=sidebar-right id=content><p>{MORE}</p></section>");
+    let both = format!("{PROSE}\n{MORE}");
+    assert_eq!(main(&format!("<p>{PROSE}</p>{content}")), both);
 }
 
 /// A layout may be named by the sidebar that it has.
