@@ -9,8 +9,8 @@
 //!    than the whole page, and a tenth of what is taken of it must be prose. On a page with few links, it must hold a
 //!    third of the text.
 //! 4. Else prose without many blocks of links between is one run. The runs that are at least a fifth as long as the longest
-//!    are taken, with the short blocks between and the headings before them. A page with few links has one
-//!    run, from the first heading.
+//!    are taken, with the short blocks between and the headings before them. A page with few links has one run, from the
+//!    first heading.
 //! 5. If a page with few links and no region gives less than half of its text so, it gives all of it.
 //! 6. What was taken may have little prose beside ten times as much of links. Then it gives these too. A page of short
 //!    lines gives these in the same way. If all text is in elements of navigation, it gives that.
@@ -39,11 +39,10 @@ pub(super) fn of(mut page: Page) -> String {
     let part = region.or_else(|| dense_holder(&page, &prose, has_few_links));
     let mut kept = match &part {
         Some(part) => without_links(&page.blocks, part),
-        None if has_few_links => long_runs(&page.blocks, usize::MAX),
+        None if has_few_links => long_run_from_heading(&page.blocks),
         None => long_runs(&page.blocks, MOST_BETWEEN),
     };
     if has_few_links {
-        keep_from_heading(&page.blocks, &mut kept);
         keep_if_most_is_lost(&page.blocks, &mut kept);
     }
     keep_if_most_is(&page.blocks, &mut kept, &part.unwrap_or(all), |_| true);
@@ -139,8 +138,9 @@ fn without_links(blocks: &[Block], part: &Range<usize>) -> Vec<bool> {
     kept.collect()
 }
 
-/// Keeps what stands between the first heading and what is kept.
-fn keep_from_heading(blocks: &[Block], kept: &mut [bool]) {
+/// From the first heading to the last block of prose: no links part these.
+fn long_run_from_heading(blocks: &[Block]) -> Vec<bool> {
+    let mut kept = long_runs(blocks, usize::MAX);
     let is_first = |block: &Block| block.is_heading && !block.is_aside;
     let first = blocks.iter().position(is_first);
     let end = kept.iter().position(|is_kept| *is_kept);
@@ -149,6 +149,7 @@ fn keep_from_heading(blocks: &[Block], kept: &mut [bool]) {
             kept[index] = goes_with_prose(&blocks[index]);
         }
     }
+    kept
 }
 
 /// A page with few links needs no layout. It keeps all its text, but for links, if most would be lost.

@@ -92,6 +92,11 @@ fn a_page_with_few_links_needs_no_layout() {
     let found = main(&page);
     assert_eq!(found.matches("int fox_run()\nRuns.").count(), 100);
     assert!(found.starts_with("Foxes\nfox_jump\n"), "{found}");
+    // An element that holds the article is taken without the name of the site.
+    let found = main(&format!(
+        "<h1>The zoo</h1><div>Search</div><div>{page}</div>"
+    ));
+    assert!(found.starts_with("Foxes\n"), "{found}");
     // The only long paragraph is in an element that holds little else.
     let one = format!("<div>{entry}<p>Short.</p></div>");
     let found = main(&format!("<h1>Foxes</h1>{index}<div>{short}</div>{one}"));
