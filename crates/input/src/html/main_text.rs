@@ -9,11 +9,11 @@
 //!    than the whole page, and a tenth of what is taken of it must be prose. On a page with few links, it must hold a
 //!    third of the text.
 //! 4. Else prose without many blocks of links between is one run. The runs that are at least a fifth as long as the longest
-//!    are taken, with the short blocks between and the headings before them. A page with few links has one run, from the
-//!    first heading.
-//! 5. If a page with few links and no region gives less than half of its text so, it gives all of it.
+//!    are taken, with the short blocks between and the headings before them. A page with few links gives all from its
+//!    first heading on, but for links and a short line at its end.
+//! 5. A page with few links and no region may give less than half of its text so. Then it gives all of it.
 //! 6. What was taken may have little prose beside ten times as much of links. Then it gives these too. A page of short
-//!    lines gives these in the same way. If all text is in elements of navigation, it gives that.
+//!    lines gives these in the same way. If nothing is taken, the whole page is.
 
 use std::ops::Range;
 
@@ -35,14 +35,14 @@ pub(super) fn of(mut page: Page) -> String {
     let region = smallest_regions(&page, &prose).or_else(|| only_region(&page, &prose));
     let all = 0..page.blocks.len();
     let whole = region.clone().unwrap_or(all.clone());
-    let has_few_links = region.is_none() && has_few_links(&page.blocks);
-    let part = region.or_else(|| dense_holder(&page, &prose, has_few_links));
+    let needs_no_layout = region.is_none() && has_few_links(&page.blocks);
+    let part = region.or_else(|| dense_holder(&page, &prose, needs_no_layout));
     let mut kept = match &part {
         Some(part) => without_links(&page.blocks, part),
-        None if has_few_links => long_run_from_heading(&page.blocks),
-        None => long_runs(&page.blocks, MOST_BETWEEN),
+        None if needs_no_layout => around_prose(&page.blocks),
+        None => long_runs(&page.blocks),
     };
-    if has_few_links {
+    if needs_no_layout {
         keep_if_most_is_lost(&page.blocks, &mut kept);
     }
     keep_if_most_is(&page.blocks, &mut kept, &part.unwrap_or(all), |_| true);
@@ -104,14 +104,14 @@ fn only_region(page: &Page, prose: &Sums) -> Option<Range<usize>> {
 
 /// The smallest element of several blocks that holds nine tenths of the prose, and on a page with few links a third of
 /// the text. It is not the whole page, and a tenth of what would be taken of it is prose: a page of tables has little.
-fn dense_holder(page: &Page, prose: &Sums, has_few_links: bool) -> Option<Range<usize>> {
+fn dense_holder(page: &Page, prose: &Sums, needs_no_layout: bool) -> Option<Range<usize>> {
     let text = Sums::of(page.blocks.iter().map(|block| {
         let is_text = goes_with_prose(block);
         u64::from(block.weight) * u64::from(is_text)
     }));
     let is_enough = |part: &&Range<usize>| {
         let within = prose.within(part);
-        let has_third = !has_few_links || text.within(part) * 3 >= text.all();
+        let has_third = !needs_no_layout || text.within(part) * 3 >= text.all();
         within > 0 && within * 10 >= prose.all() * 9 && has_third
     };
     let holders = page.holders.iter().filter(is_enough);
@@ -120,11 +120,12 @@ fn dense_holder(page: &Page, prose: &Sums, has_few_links: bool) -> Option<Range<
     (is_dense && holder.len() < page.blocks.len()).then_some(holder)
 }
 
-/// Whether less than a fifth of a page is links, but for what is aside.
+/// Whether a page has text, and less than a fifth of it is links, but for what is aside.
 fn has_few_links(blocks: &[Block]) -> bool {
     let beside = || blocks.iter().filter(|block| !block.is_aside);
     let linked = beside().map(|block| u64::from(block.linked));
-    linked.sum::<u64>() * 5 < total_weight(beside())
+    let weight = total_weight(beside());
+    weight >= LEAST_PROSE.into() && linked.sum::<u64>() * 5 < weight
 }
 
 fn total_weight<'a>(blocks: impl IntoIterator<Item = &'a Block>) -> u64 {
@@ -138,18 +139,29 @@ fn without_links(blocks: &[Block], part: &Range<usize>) -> Vec<bool> {
     kept.collect()
 }
 
-/// From the first heading to the last block of prose: no links part these.
-fn long_run_from_heading(blocks: &[Block]) -> Vec<bool> {
-    let mut kept = long_runs(blocks, usize::MAX);
-    let is_first = |block: &Block| block.is_heading && !block.is_aside;
-    let first = blocks.iter().position(is_first);
-    let end = kept.iter().position(|is_kept| *is_kept);
-    if let (Some(first), Some(end)) = (first, end) {
-        for index in first..end {
-            kept[index] = goes_with_prose(&blocks[index]);
-        }
-    }
-    kept
+/// What goes with prose, from the first heading on. What is before and behind the prose otherwise is about the site,
+/// unless it is as much as prose is.
+fn around_prose(blocks: &[Block]) -> Vec<bool> {
+    let first = blocks.iter().position(is_prose).unwrap_or(0);
+    let behind = blocks.iter().rposition(is_prose).map_or(0, |last| last + 1);
+    let is_much = |part: Range<usize>| {
+        let text = blocks[part].iter().filter(|block| goes_with_prose(block));
+        total_weight(text) >= LEAST_PROSE.into()
+    };
+    // The name of a site is a link.
+    let may_be_title = |block: &Block| block.is_heading && block.linked <= block.weight / 2;
+    let begins = |block: &Block| !block.is_aside && may_be_title(block);
+    let start = match blocks[..first].iter().position(begins) {
+        Some(heading) => heading,
+        None if is_much(0..first) => 0,
+        None => first,
+    };
+    let end = if is_much(behind..blocks.len()) {
+        blocks.len()
+    } else {
+        behind
+    };
+    without_links(blocks, &(start..end))
 }
 
 /// A page with few links needs no layout. It keeps all its text, but for links, if most would be lost.
@@ -200,8 +212,8 @@ struct Run {
     links: usize,
 }
 
-/// The long runs of prose, between which are more blocks of links than this.
-fn long_runs(blocks: &[Block], most_between: usize) -> Vec<bool> {
+/// The long runs of prose. More than [`MOST_BETWEEN`] blocks of links part two runs.
+fn long_runs(blocks: &[Block]) -> Vec<bool> {
     let mut runs: Vec<Run> = Vec::new();
     for (index, block) in blocks.iter().enumerate() {
         if !is_prose(block) {
@@ -212,7 +224,7 @@ fn long_runs(blocks: &[Block], most_between: usize) -> Vec<bool> {
         }
         let weight = u64::from(block.weight);
         match runs.last_mut() {
-            Some(run) if run.links <= most_between => {
+            Some(run) if run.links <= MOST_BETWEEN => {
                 run.last = index;
                 run.weight += weight;
                 run.links = 0;

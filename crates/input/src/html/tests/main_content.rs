@@ -97,11 +97,37 @@ fn a_page_with_few_links_needs_no_layout() {
         "<h1>The zoo</h1><div>Search</div><div>{page}</div>"
     ));
     assert!(found.starts_with("Foxes\n"), "{found}");
+    // What is short behind the last long paragraph is part of it, and the name of the site, which is a link, is not.
+    let options = "<dt>-f</dt><dd>Jumps.</dd>".repeat(10);
+    let site = "<h1><a href=/>The zoo</a></h1><div>Search</div>";
+    let found = main(&format!("{site}<h2>Foxes</h2>{entry}{entry}{options}"));
+    assert_eq!(found.matches("-f\nJumps.").count(), 10);
+    assert!(found.starts_with("Foxes\nfox_jump\n"), "{found}");
     // The only long paragraph is in an element that holds little else.
     let one = format!("<div>{entry}<p>Short.</p></div>");
     let found = main(&format!("<h1>Foxes</h1>{index}<div>{short}</div>{one}"));
     assert_eq!(found.matches("Runs.").count(), 100);
     assert!(found.contains(PROSE));
+}
+
+/// A line alone is no page: else all pages with that line would be alike.
+#[test]
+fn a_line_beside_what_is_aside_does_not_stand_for_the_page() {
+    let menu = "<p>Onion soup, 5.50</p>".repeat(60);
+    let hours = "<h1>Opening hours</h1><p>Mon to Fri, 9 to 5</p><p>Sat, 10 to 2</p>";
+    let prose = format!("<p>{PROSE}</p>").repeat(5);
+    for (page, part) in [
+        (
+            format!("<div class=menu>{menu}</div><p>© 2024</p>"),
+            "Onion",
+        ),
+        (format!("<nav>{menu}</nav><p>© 2024 Bistro</p>"), "Onion"),
+        (format!("<header>{hours}</header><p>Back</p>"), "Opening"),
+        (format!("<footer>{prose}</footer><p>OK</p>"), PROSE),
+    ] {
+        let found = main(&page);
+        assert!(found.contains(part), "{found}");
+    }
 }
 
 #[test]
