@@ -169,6 +169,15 @@ impl EtcdServer {
         let _ = self.process.0.wait();
     }
 
+    /// What it has counted, by the beginning of the name of its counter.
+    #[must_use]
+    pub fn counted(&self, name: &str) -> u64 {
+        let counters = get(self.addresses.health, "/metrics").expect("its counters");
+        let line = counters.lines().find(|line| line.starts_with(name));
+        let count = line.and_then(|line| line.rsplit(' ').next()?.parse().ok());
+        count.expect("a counter of this name")
+    }
+
     /// Lets it forget all revisions but the newest.
     pub fn compact(&self) {
         let status = self.etcdctl(&["endpoint", "status", "--write-out=fields"]);
@@ -224,12 +233,18 @@ fn spawn(
 
 /// Whether it has a leader.
 fn is_healthy(address: SocketAddr) -> io::Result<bool> {
+    let answer = get(address, "/health")?;
+    Ok(answer.contains("\"health\":\"true\""))
+}
+
+/// What it says of itself.
+fn get(address: SocketAddr, path: &str) -> io::Result<String> {
     let mut stream = TcpStream::connect(address)?;
     stream.set_read_timeout(Some(PATIENCE))?;
-    write!(stream, "GET /health HTTP/1.0\r\n\r\n")?;
+    write!(stream, "GET {path} HTTP/1.0\r\n\r\n")?;
     let mut answer = String::new();
     stream.read_to_string(&mut answer)?;
-    Ok(answer.contains("\"health\":\"true\""))
+    Ok(answer)
 }
 
 /// A process that ends when this is dropped.

@@ -137,6 +137,27 @@ async fn a_follower_goes_on_after_a_restart() {
     assert_eq!(ends.load(Ordering::Relaxed), 1);
 }
 
+/// etcd tells a watch that begins in the past late, by its tick of 100 ms.
+#[tokio::test]
+async fn a_follower_keeps_its_watch_from_change_to_change() {
+    let etcd = EtcdServer::start();
+    let store = Arc::new(store(&etcd.url()));
+    let followed: Arc<dyn KeyValueStore> = Arc::<EtcdKeyValues>::clone(&store);
+    let following = follow(followed, "key".to_owned(), |turn| turn.unwrap());
+    let mut receiver = following.await.unwrap();
+    for number in 1..=20 {
+        // The first of two changes is told while the second is made.
+        for part in ["a", "b"] {
+            assert!(is_made(&store, &put(&format!("{number}{part}"))).await);
+        }
+        let last = format!("{number}b");
+        let is_last = |snapshot: &Arc<Snapshot>| snapshot.pairs[0].value == last;
+        receiver.wait_for(is_last).await.unwrap();
+    }
+    let opened = etcd.counted("grpc_server_started_total{grpc_method=\"Watch\"");
+    assert_eq!(opened, 1);
+}
+
 /// A request to forget all revisions before this one.
 #[derive(Clone, Copy, PartialEq, Eq, prost::Message)]
 struct CompactionRequest {

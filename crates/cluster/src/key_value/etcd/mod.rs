@@ -8,6 +8,7 @@ mod causes;
 mod login;
 mod members;
 mod version;
+mod watches;
 mod wire;
 
 use std::time::Duration;
@@ -18,6 +19,7 @@ use tonic::Code;
 pub use self::access::{EtcdAccess, EtcdTls, EtcdUser};
 use self::login::may_lack_token;
 use self::members::{CallError, Members};
+use self::watches::{Watch, Watches, last_change};
 use self::wire::{
     Compare, DeleteRequest, LeaseGrantRequest, LeaseGrantResponse, LeaseKeepAliveResponse,
     LeaseRequest, LeaseRevokeResponse, MOD_REVISION, Operation, Pair, PutRequest, RangeRequest,
@@ -48,6 +50,7 @@ pub struct EtcdKeyValues {
     name: String,
     /// Before each key, with a slash at its end.
     prefix: String,
+    watches: Watches,
 }
 
 impl EtcdKeyValues {
@@ -79,6 +82,7 @@ impl EtcdKeyValues {
             members: Members::new(members.split(','), access)?,
             name: format!("etcd at {members}"),
             prefix: format!("{prefix}/"),
+            watches: Watches::default(),
         })
     }
 
@@ -130,6 +134,44 @@ impl EtcdKeyValues {
         })
     }
 
+    /// Opens a watch that tells of all changes after a revision.
+    async fn watch(&self, prefix: &str, after: Revision) -> Result<Watch, CallError> {
+        let key = self.key(prefix);
+        let create = WatchCreateRequest {
+            range_end: after_all(&key),
+            key,
+            start_revision: (after.0 + 1).cast_signed(),
+        };
+        let request = WatchRequest {
+            create: Some(create),
+        };
+        let answers = self.members.stream(WATCH, &request).await?;
+        Ok(Watch {
+            answers,
+            told: after,
+        })
+    }
+
+    /// What there is once etcd has ended a watch. The next one begins anew.
+    async fn after_end(
+        &self,
+        prefix: &str,
+        watch: &Watch,
+        end: WatchResponse,
+    ) -> Result<Snapshot, KeyValueError> {
+        // What etcd has forgotten may concern these keys. By a status it refuses calls only.
+        let is_outdated = end.compact_revision > 0
+            || may_lack_token(&end.cancel_reason)
+                && self.members.forget_token(&watch.answers).await;
+        if is_outdated {
+            return self.read(prefix).await;
+        }
+        Err(KeyValueError::Refused {
+            store: self.name.clone(),
+            reason: end.cancel_reason,
+        })
+    }
+
     /// The error of a call that changes nothing.
     fn unread(&self, error: &CallError) -> KeyValueError {
         let (store, reason) = (self.name.clone(), error.reason().to_owned());
@@ -173,34 +215,25 @@ impl KeyValueStore for EtcdKeyValues {
     }
 
     async fn changed(&self, prefix: &str, after: Revision) -> Result<Snapshot, KeyValueError> {
-        let key = self.key(prefix);
-        let create = WatchCreateRequest {
-            range_end: after_all(&key),
-            key,
-            start_revision: (after.0 + 1).cast_signed(),
-        };
-        let request = WatchRequest {
-            create: Some(create),
-        };
         let failed = |error: CallError| self.unread(&error);
-        let mut answers = self.members.stream(WATCH, &request).await.map_err(failed)?;
+        let mut watch = match self.watches.take(prefix, after) {
+            Some(watch) => watch,
+            None => self.watch(prefix, after).await.map_err(failed)?,
+        };
         loop {
-            let answer: WatchResponse = self.members.next(&mut answers).await.map_err(failed)?;
-            // What etcd has forgotten may concern these keys.
-            if !answer.events.is_empty() || answer.compact_revision > 0 {
-                return self.read(prefix).await;
+            let answer = self.members.next(&mut watch.answers).await;
+            let answer = answer.map_err(failed)?;
+            if answer.canceled || answer.compact_revision > 0 {
+                return self.after_end(prefix, &watch, answer).await;
             }
-            if answer.canceled {
-                // By a status etcd refuses calls only. The next watch has another token.
-                if may_lack_token(&answer.cancel_reason)
-                    && self.members.forget_token(&answers).await
-                {
-                    return self.read(prefix).await;
-                }
-                return Err(KeyValueError::Refused {
-                    store: self.name.clone(),
-                    reason: answer.cancel_reason,
-                });
+            let Some(last) = last_change(&answer) else {
+                continue;
+            };
+            watch.told = last;
+            if last > after {
+                let snapshot = self.read(prefix).await?;
+                self.watches.keep(prefix, watch);
+                return Ok(snapshot);
             }
         }
     }

@@ -145,9 +145,12 @@ pub(super) struct WatchResponse {
     pub(super) events: Vec<Event>,
 }
 
-/// A change. Its fields are not of interest, as the keys are read again.
-#[derive(Clone, Copy, PartialEq, Eq, Message)]
-pub(super) struct Event {}
+/// A change. Of the pair, its revision alone is of interest, as the keys are read again.
+#[derive(Clone, PartialEq, Eq, Message)]
+pub(super) struct Event {
+    #[prost(message, optional, tag = "2")]
+    pub(super) pair: Option<Pair>,
+}
 
 #[derive(Clone, Copy, PartialEq, Eq, Message)]
 pub(super) struct LeaseGrantRequest {
