@@ -11,11 +11,16 @@ use super::world::{Config, World};
 /// What a search found.
 pub(super) struct Found {
     pub(super) states: usize,
+    /// Whether these are all.
+    pub(super) has_ended: bool,
     pub(super) breach: Option<(Promise, Vec<Action>)>,
 }
 
 /// How many states may wait: each is some kilobytes large.
 const MOST_WAITING: usize = 1 << 20;
+
+/// How many states are visited at most. The largest configurations have more than a long test has time for.
+const MOST_STATES: usize = 10_000_000;
 
 /// The state to go on from: the first one, so that traces are short, but the last one while too many wait.
 fn next(waiting: &mut VecDeque<(u32, World)>) -> Option<(u32, World)> {
@@ -26,7 +31,7 @@ fn next(waiting: &mut VecDeque<(u32, World)>) -> Option<(u32, World)> {
     }
 }
 
-/// Visits every state. Ends at the first one that breaks a promise.
+/// Visits every state, up to [`MOST_STATES`]. Ends at the first one that breaks a promise.
 pub(super) fn search(config: &Config) -> Found {
     let mut first = World::new(config);
     for &action in config.before {
@@ -39,7 +44,9 @@ pub(super) fn search(config: &Config) -> Found {
     let mut reached: Vec<(u32, Action)> = vec![(0, Action::Begin)];
     let mut waiting = VecDeque::from([(0, first)]);
     let mut possible = Vec::new();
-    while let Some((at, world)) = next(&mut waiting) {
+    while seen.len() < MOST_STATES
+        && let Some((at, world)) = next(&mut waiting)
+    {
         possible.clear();
         actions(config, &world, &mut possible);
         for &action in &possible {
@@ -53,6 +60,7 @@ pub(super) fn search(config: &Config) -> Found {
             if let Some(promise) = breach.or_else(|| broken(config, &world, &next)) {
                 return Found {
                     states: seen.len(),
+                    has_ended: false,
                     breach: Some((promise, trace(config, &reached, at, action))),
                 };
             }
@@ -62,6 +70,7 @@ pub(super) fn search(config: &Config) -> Found {
     }
     Found {
         states: seen.len(),
+        has_ended: waiting.is_empty(),
         breach: None,
     }
 }
