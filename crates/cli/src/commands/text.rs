@@ -34,7 +34,7 @@ pub struct TextArgs {
     /// What to read.
     #[command(flatten)]
     pub selection: SelectionArgs,
-    /// Print one JSON object a document and line, {\"id\":…,\"text\":…}
+    /// Print one JSON object a document and line, {"id":…,"text":…}
     #[arg(long, help_heading = "Output")]
     pub json: bool,
 }

@@ -7,7 +7,7 @@
 //!    only one on a page of little prose, it is taken in any case.
 //! 3. Else the smallest element with several blocks that holds nearly all prose is taken in the same way. It must be less
 //!    than the whole page, and a tenth of what is taken of it must be prose. On a page with few links, it must hold a
-//!    third of the text.
+//!    third of the text, and is taken from the title on.
 //! 4. Else prose without many blocks of links between is one run. The runs that are at least a fifth as long as the longest
 //!    are taken, with the short blocks between and the headings before them. A page with few links gives all from its
 //!    first heading on, but for links and a short line at its end.
@@ -36,7 +36,15 @@ pub(super) fn of(mut page: Page) -> String {
     let all = 0..page.blocks.len();
     let whole = region.clone().unwrap_or(all.clone());
     let needs_no_layout = region.is_none() && has_few_links(&page.blocks);
-    let part = region.or_else(|| dense_holder(&page, &prose, needs_no_layout));
+    let holder = || {
+        let holder = dense_holder(&page, &prose, needs_no_layout)?;
+        Some(if needs_no_layout {
+            from_title(&page.blocks, holder)
+        } else {
+            holder
+        })
+    };
+    let part = region.or_else(holder);
     let mut kept = match &part {
         Some(part) => without_links(&page.blocks, part),
         None if needs_no_layout => around_prose(&page.blocks),
@@ -120,12 +128,14 @@ fn dense_holder(page: &Page, prose: &Sums, needs_no_layout: bool) -> Option<Rang
     (is_dense && holder.len() < page.blocks.len()).then_some(holder)
 }
 
-/// Whether a page has text, and less than a fifth of it is links, but for what is aside.
+/// Whether a page has text, and less than a fifth of it is links, but for what is aside. A line without a heading is no
+/// text.
 fn has_few_links(blocks: &[Block]) -> bool {
     let beside = || blocks.iter().filter(|block| !block.is_aside);
     let linked = beside().map(|block| u64::from(block.linked));
     let weight = total_weight(beside());
-    weight >= LEAST_PROSE.into() && linked.sum::<u64>() * 5 < weight
+    let has_text = weight >= LEAST_PROSE.into() || beside().any(|block| block.is_heading);
+    has_text && linked.sum::<u64>() * 5 < weight
 }
 
 fn total_weight<'a>(blocks: impl IntoIterator<Item = &'a Block>) -> u64 {
@@ -139,6 +149,24 @@ fn without_links(blocks: &[Block], part: &Range<usize>) -> Vec<bool> {
     kept.collect()
 }
 
+/// A part of a page with what stands between the title and it, unless its title is in it.
+fn from_title(blocks: &[Block], part: Range<usize>) -> Range<usize> {
+    let is_title = |block: &Block| block.is_title && !block.is_aside;
+    if blocks[part.clone()].iter().any(is_title) {
+        return part;
+    }
+    heading_before(blocks, part.start).unwrap_or(part.start)..part.end
+}
+
+/// The first heading before a block that is no link, for such a one names the site. If there is none, the first link.
+fn heading_before(blocks: &[Block], end: usize) -> Option<usize> {
+    let first = |is_it: fn(&Block) -> bool| {
+        let mut before = blocks[..end].iter();
+        before.position(|block| block.is_heading && !block.is_aside && is_it(block))
+    };
+    first(|block| block.linked <= block.weight / 2).or_else(|| first(|_| true))
+}
+
 /// What goes with prose, from the first heading on. What is before and behind the prose otherwise is about the site,
 /// unless it is as much as prose is.
 fn around_prose(blocks: &[Block]) -> Vec<bool> {
@@ -148,10 +176,7 @@ fn around_prose(blocks: &[Block]) -> Vec<bool> {
         let text = blocks[part].iter().filter(|block| goes_with_prose(block));
         total_weight(text) >= LEAST_PROSE.into()
     };
-    // The name of a site is a link.
-    let may_be_title = |block: &Block| block.is_heading && block.linked <= block.weight / 2;
-    let begins = |block: &Block| !block.is_aside && may_be_title(block);
-    let start = match blocks[..first].iter().position(begins) {
+    let start = match heading_before(blocks, first) {
         Some(heading) => heading,
         None if is_much(0..first) => 0,
         None => first,

@@ -92,17 +92,27 @@ fn a_page_with_few_links_needs_no_layout() {
     let found = main(&page);
     assert_eq!(found.matches("int fox_run()\nRuns.").count(), 100);
     assert!(found.starts_with("Foxes\nfox_jump\n"), "{found}");
-    // An element that holds the article is taken without the name of the site.
+    // An element that holds the article is taken with its title, but without the name of the site.
     let found = main(&format!(
         "<h1>The zoo</h1><div>Search</div><div>{page}</div>"
     ));
     assert!(found.starts_with("Foxes\n"), "{found}");
+    let article = format!("<div>{}</div>", entry.repeat(12));
+    let start = format!("<h2>Foxes</h2><p>2026</p><p>{PROSE}</p>");
+    let found = main(&format!("<div>Search</div>{start}{article}"));
+    assert!(found.starts_with("Foxes\n2026\n"), "{found}");
     // What is short behind the last long paragraph is part of it, and the name of the site, which is a link, is not.
     let options = "<dt>-f</dt><dd>Jumps.</dd>".repeat(10);
     let site = "<h1><a href=/>The zoo</a></h1><div>Search</div>";
     let found = main(&format!("{site}<h2>Foxes</h2>{entry}{entry}{options}"));
     assert_eq!(found.matches("-f\nJumps.").count(), 10);
     assert!(found.starts_with("Foxes\nfox_jump\n"), "{found}");
+    // Unless there is no other heading.
+    let own = "<h1><a href=/jumps>How foxes jump</a></h1>";
+    let found = main(&format!(
+        "<div>Search</div>{own}<p>{PROSE}</p><p>{PROSE}</p>"
+    ));
+    assert!(found.starts_with("How foxes jump\n"), "{found}");
     // The only long paragraph is in an element that holds little else.
     let one = format!("<div>{entry}<p>Short.</p></div>");
     let found = main(&format!("<h1>Foxes</h1>{index}<div>{short}</div>{one}"));
@@ -110,7 +120,7 @@ fn a_page_with_few_links_needs_no_layout() {
     assert!(found.contains(PROSE));
 }
 
-/// A line alone is no page: else all pages with that line would be alike.
+/// Else all pages with that line would be alike.
 #[test]
 fn a_line_beside_what_is_aside_does_not_stand_for_the_page() {
     let menu = "<p>Onion soup, 5.50</p>".repeat(60);
@@ -128,6 +138,11 @@ fn a_line_beside_what_is_aside_does_not_stand_for_the_page() {
         let found = main(&page);
         assert!(found.contains(part), "{found}");
     }
+    // With a heading, it is a page: else all pages with that menu would be alike.
+    let short = main(&format!(
+        "<nav>{menu}</nav><h1>Onion soup</h1><p>Sold out.</p>"
+    ));
+    assert_eq!(short, "Onion soup\nSold out.");
 }
 
 #[test]
