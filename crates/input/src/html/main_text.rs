@@ -7,7 +7,8 @@
 //!    only one on a page of little prose, it is taken in any case.
 //! 3. Else the smallest element with several blocks that holds nearly all prose is taken in the same way. It must be less
 //!    than the whole page, and a tenth of what is taken of it must be prose. On a page with few links, it must hold a
-//!    third of the text, and is taken from the title on.
+//!    third of the text, and is taken from the title on. On a page with many, the last block of prose may be a notice
+//!    behind it.
 //! 4. Else prose without many blocks of links between is one run. The runs that are at least a fifth as long as the longest
 //!    are taken, with the short blocks between and the headings before them. A page with few links gives all from its
 //!    first heading on, but for links and a short line at its end.
@@ -111,21 +112,41 @@ fn only_region(page: &Page, prose: &Sums) -> Option<Range<usize>> {
 }
 
 /// The smallest element of several blocks that holds nine tenths of the prose, and on a page with few links a third of
-/// the text. It is not the whole page, and a tenth of what would be taken of it is prose: a page of tables has little.
+/// the text. On a page with many, it may be all prose before a [`notice`] instead. It is not the whole page, and a tenth
+/// of what would be taken of it is prose: a page of tables has little.
 fn dense_holder(page: &Page, prose: &Sums, needs_no_layout: bool) -> Option<Range<usize>> {
     let text = Sums::of(page.blocks.iter().map(|block| {
         let is_text = goes_with_prose(block);
         u64::from(block.weight) * u64::from(is_text)
     }));
-    let is_enough = |part: &&Range<usize>| {
+    let notice = notice(&page.blocks).filter(|_| !needs_no_layout);
+    let is_before_notice = |part: &Range<usize>| {
+        let has_half = |of: &Sums| of.within(part) * 2 >= of.all();
+        let is_all_before = |notice: &Range<usize>| {
+            let ends_there = part.end > notice.start && part.end <= notice.end;
+            ends_there && prose.within(part) == prose.within(&(0..notice.end))
+        };
+        notice.as_ref().is_some_and(is_all_before) && has_half(prose) && has_half(&text)
+    };
+    let has_nearly_all = |part: &Range<usize>| {
         let within = prose.within(part);
         let has_third = !needs_no_layout || text.within(part) * 3 >= text.all();
         within > 0 && within * 10 >= prose.all() * 9 && has_third
     };
-    let holders = page.holders.iter().filter(is_enough);
+    let holders = page.holders.iter();
+    let holders = holders.filter(|part| has_nearly_all(part) || is_before_notice(part));
     let holder = holders.min_by_key(|part| part.len())?.clone();
     let is_dense = prose.within(&holder) * 10 >= text.within(&holder);
     (is_dense && holder.len() < page.blocks.len()).then_some(holder)
+}
+
+/// The last block of prose, and what is before it up to the last heading. The article of a page ends there if this block
+/// is a notice, such as terms of use or a line about the author. What is behind a heading is a section.
+fn notice(blocks: &[Block]) -> Option<Range<usize>> {
+    let last = blocks.iter().rposition(is_prose)?;
+    let mut before = blocks[..last].iter();
+    let heading = before.rposition(|block| block.is_heading && !block.is_aside);
+    Some(heading.unwrap_or(0)..last)
 }
 
 /// Whether a page has text, and less than a fifth of it is links, but for what is aside. A line without a heading is no

@@ -82,6 +82,39 @@ fn the_smallest_element_with_nearly_all_prose_is_taken_with_what_is_short_in_it(
     assert_eq!(main(&thin).matches("x y z").count(), 1600);
 }
 
+/// Terms of use, or a line about the author.
+#[test]
+fn the_last_paragraph_may_be_a_notice_behind_the_element_with_all_others() {
+    let start = "<h1>fox</h1><p>Jumps.</p><h2>Description</h2>";
+    let article = format!("<div>{start}<p>{PROSE}</p><p>{PROSE}</p></div>");
+    let expected = format!("fox\nJumps.\nDescription\n{PROSE}\n{PROSE}");
+    let links = LINKS.repeat(9);
+    let notice = format!("<div><p>{MORE}</p></div>");
+    for page in [
+        format!("{links}<div>{article}{notice}</div>"),
+        format!("{article}{links}{notice}"),
+        format!(
+            "<h3><a href=/>The zoo</a></h3>{article}{links}<aside><h4>See</h4></aside>{notice}"
+        ),
+    ] {
+        assert_eq!(main(&page), expected);
+    }
+    // A section of its own, a page of two parts, or more than one paragraph is no notice.
+    let half = format!("<div>{start}<p>{PROSE}</p></div>");
+    for rest in [
+        format!("<h2>Habits</h2>{notice}"),
+        format!("<h2>Habits</h2><p>It sleeps.</p>{notice}"),
+        notice.repeat(2),
+    ] {
+        let found = main(&format!("{links}{article}{rest}"));
+        assert!(found.contains(MORE), "{found}");
+    }
+    let found = main(&format!("{links}{half}<div><p>{PROSE}{MORE}</p></div>"));
+    assert!(found.contains(MORE), "{found}");
+    let found = main(&format!("{notice}{links}{article}"));
+    assert!(found.contains(MORE), "{found}");
+}
+
 /// Manuals of one page, and lists of functions.
 #[test]
 fn a_page_with_few_links_needs_no_layout() {
