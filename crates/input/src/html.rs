@@ -22,6 +22,7 @@ mod charset;
 mod elements;
 mod foreign;
 mod guesses;
+mod holders;
 mod main_text;
 mod open;
 mod page;
@@ -30,6 +31,7 @@ mod sums;
 mod tag;
 #[cfg(test)]
 mod tests;
+mod titles;
 
 use std::borrow::Cow;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -132,6 +132,14 @@ pub(super) fn flow(name: &[u8]) -> Flow {
     }
 }
 
+/// The level of a heading by its name.
+pub(super) fn level(name: &[u8]) -> Option<u8> {
+    match name {
+        [b'h', digit @ b'1'..=b'6'] => Some(digit - b'0'),
+        _ => None,
+    }
+}
+
 /// The role of the element of a name. A form is none: some sites wrap whole pages in one.
 pub(super) fn role_of_name(name: &[u8]) -> Option<(Source, Role)> {
     Some(match name {

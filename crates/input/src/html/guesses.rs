@@ -13,6 +13,7 @@ use std::ops::Range;
 use super::main_text::{LITTLE_PROSE, is_prose, prose};
 use super::page::{Block, Page};
 use super::sums::{Sums, are_apart};
+use super::titles::title;
 
 /// Marks the blocks of these elements as aside, but for those that are content.
 pub(super) fn mark(page: &mut Page) {
@@ -123,20 +124,4 @@ fn weight_without(block: &Block, without: u32) -> u64 {
     } else {
         block.weight.saturating_sub(without).into()
     }
-}
-
-/// The block of the title: the first heading of the first level, else the first heading, if less than a third of the
-/// prose stands before it. The name of a site is a link.
-fn title(blocks: &[Block], prose: &Sums) -> Option<usize> {
-    let may_be = |block: &Block| !block.is_aside && block.linked <= block.weight / 2;
-    let first = blocks
-        .iter()
-        .position(|block| block.is_title && may_be(block));
-    let other = || {
-        blocks
-            .iter()
-            .position(|block| block.is_heading && may_be(block))
-    };
-    let is_early = |title: &usize| prose.within(&(0..*title)) * 3 < prose.all().max(1);
-    first.or_else(|| other().filter(is_early))
 }

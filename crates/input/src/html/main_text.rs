@@ -8,7 +8,7 @@
 //! 3. Else the smallest element with several blocks that holds nearly all prose is taken in the same way. It must be less
 //!    than the whole page, and a tenth of what is taken of it must be prose. On a page with few links, it must hold a
 //!    third of the text, and is taken from the title on. On a page with many, the last block of prose may be a notice
-//!    behind it.
+//!    behind it. This is in [`holders`](super::holders).
 //! 4. Else prose without many blocks of links between is one run. The runs that are at least a fifth as long as the longest
 //!    are taken, with the short blocks between and the headings before them. A page with few links gives all from its
 //!    first heading on, but for links and a short line at its end.
@@ -19,8 +19,10 @@
 use std::ops::Range;
 
 use super::guesses;
+use super::holders::Holders;
 use super::page::{Block, Page};
 use super::sums::{Sums, are_apart};
+use super::titles::first_heading;
 
 /// The least weight of a block of prose: about fourteen words of English, or 24 characters of Chinese.
 const LEAST_PROSE: u32 = 70;
@@ -38,12 +40,12 @@ pub(super) fn of(mut page: Page) -> String {
     let whole = region.clone().unwrap_or(all.clone());
     let needs_no_layout = region.is_none() && has_few_links(&page.blocks);
     let holder = || {
-        let holder = dense_holder(&page, &prose, needs_no_layout)?;
-        Some(if needs_no_layout {
-            from_title(&page.blocks, holder)
+        let holders = Holders::of(&page, &prose);
+        if needs_no_layout {
+            holders.among_few_links()
         } else {
-            holder
-        })
+            holders.among_many_links()
+        }
     };
     let part = region.or_else(holder);
     let mut kept = match &part {
@@ -72,8 +74,8 @@ pub(super) fn is_prose(block: &Block) -> bool {
 }
 
 /// Whether a block belongs to the prose around it.
-fn goes_with_prose(block: &Block) -> bool {
-    !block.is_aside && (block.is_heading || block.linked <= block.weight / 2)
+pub(super) fn goes_with_prose(block: &Block) -> bool {
+    !block.is_aside && (block.heading.is_some() || !block.is_mostly_linked())
 }
 
 /// The weight of the prose of each block.
@@ -111,51 +113,16 @@ fn only_region(page: &Page, prose: &Sums) -> Option<Range<usize>> {
     }
 }
 
-/// The smallest element of several blocks that holds nine tenths of the prose, and on a page with few links a third of
-/// the text. On a page with many, it may be all prose before a [`notice`] instead. It is not the whole page, and a tenth
-/// of what would be taken of it is prose: a page of tables has little.
-fn dense_holder(page: &Page, prose: &Sums, needs_no_layout: bool) -> Option<Range<usize>> {
-    let text = Sums::of(page.blocks.iter().map(|block| {
-        let is_text = goes_with_prose(block);
-        u64::from(block.weight) * u64::from(is_text)
-    }));
-    let notice = notice(&page.blocks).filter(|_| !needs_no_layout);
-    let is_before_notice = |part: &Range<usize>| {
-        let has_half = |of: &Sums| of.within(part) * 2 >= of.all();
-        let is_all_before = |notice: &Range<usize>| {
-            let ends_there = part.end > notice.start && part.end <= notice.end;
-            ends_there && prose.within(part) == prose.within(&(0..notice.end))
-        };
-        notice.as_ref().is_some_and(is_all_before) && has_half(prose) && has_half(&text)
-    };
-    let has_nearly_all = |part: &Range<usize>| {
-        let within = prose.within(part);
-        let has_third = !needs_no_layout || text.within(part) * 3 >= text.all();
-        within > 0 && within * 10 >= prose.all() * 9 && has_third
-    };
-    let holders = page.holders.iter();
-    let holders = holders.filter(|part| has_nearly_all(part) || is_before_notice(part));
-    let holder = holders.min_by_key(|part| part.len())?.clone();
-    let is_dense = prose.within(&holder) * 10 >= text.within(&holder);
-    (is_dense && holder.len() < page.blocks.len()).then_some(holder)
-}
-
-/// The last block of prose, and what is before it up to the last heading. The article of a page ends there if this block
-/// is a notice, such as terms of use or a line about the author. What is behind a heading is a section.
-fn notice(blocks: &[Block]) -> Option<Range<usize>> {
-    let last = blocks.iter().rposition(is_prose)?;
-    let mut before = blocks[..last].iter();
-    let heading = before.rposition(|block| block.is_heading && !block.is_aside);
-    Some(heading.unwrap_or(0)..last)
-}
-
 /// Whether a page has text, and less than a fifth of it is links, but for what is aside. A line without a heading is no
-/// text.
+/// text, nor is one with a heading beside a text that is aside: reviews, or the dishes of a menu.
 fn has_few_links(blocks: &[Block]) -> bool {
-    let beside = || blocks.iter().filter(|block| !block.is_aside);
-    let linked = beside().map(|block| u64::from(block.linked));
-    let weight = total_weight(beside());
-    let has_text = weight >= LEAST_PROSE.into() || beside().any(|block| block.is_heading);
+    let (asides, beside): (Vec<_>, Vec<_>) = blocks.iter().partition(|block| block.is_aside);
+    let linked = beside.iter().map(|block| u64::from(block.linked));
+    let weight = total_weight(beside.iter().copied());
+    let unlinked = asides.iter().filter(|block| !block.is_mostly_linked());
+    let is_headed = || beside.iter().any(|block| block.heading.is_some());
+    let has_text = weight >= LEAST_PROSE.into()
+        || is_headed() && total_weight(unlinked.copied()) < LITTLE_PROSE;
     has_text && linked.sum::<u64>() * 5 < weight
 }
 
@@ -170,24 +137,6 @@ fn without_links(blocks: &[Block], part: &Range<usize>) -> Vec<bool> {
     kept.collect()
 }
 
-/// A part of a page with what stands between the title and it, unless its title is in it.
-fn from_title(blocks: &[Block], part: Range<usize>) -> Range<usize> {
-    let is_title = |block: &Block| block.is_title && !block.is_aside;
-    if blocks[part.clone()].iter().any(is_title) {
-        return part;
-    }
-    heading_before(blocks, part.start).unwrap_or(part.start)..part.end
-}
-
-/// The first heading before a block that is no link, for such a one names the site. If there is none, the first link.
-fn heading_before(blocks: &[Block], end: usize) -> Option<usize> {
-    let first = |is_it: fn(&Block) -> bool| {
-        let mut before = blocks[..end].iter();
-        before.position(|block| block.is_heading && !block.is_aside && is_it(block))
-    };
-    first(|block| block.linked <= block.weight / 2).or_else(|| first(|_| true))
-}
-
 /// What goes with prose, from the first heading on. What is before and behind the prose otherwise is about the site,
 /// unless it is as much as prose is.
 fn around_prose(blocks: &[Block]) -> Vec<bool> {
@@ -197,7 +146,7 @@ fn around_prose(blocks: &[Block]) -> Vec<bool> {
         let text = blocks[part].iter().filter(|block| goes_with_prose(block));
         total_weight(text) >= LEAST_PROSE.into()
     };
-    let start = match heading_before(blocks, first) {
+    let start = match first_heading(blocks, first) {
         Some(heading) => heading,
         None if is_much(0..first) => 0,
         None => first,
@@ -290,7 +239,7 @@ fn long_runs(blocks: &[Block]) -> Vec<bool> {
     for run in runs.iter().filter(|run| run.weight * 5 >= most) {
         let before = blocks[done..run.first].iter().rev();
         done = run.last + 1;
-        let headings = before.take_while(|block| block.is_heading && !block.is_aside);
+        let headings = before.take_while(|block| block.heading.is_some() && !block.is_aside);
         for index in run.first - headings.count()..=run.last {
             kept[index] = goes_with_prose(&blocks[index]);
         }

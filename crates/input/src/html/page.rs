@@ -12,7 +12,7 @@ use memchr::memchr_iter;
 
 use super::cdata;
 use super::charset::without_nuls;
-use super::elements::{Flow, Role, flow, is_void};
+use super::elements::{Flow, Role, flow, is_void, level};
 use super::open::OpenElements;
 use super::tag::Tag;
 
@@ -39,8 +39,7 @@ pub(super) struct Page {
     is_after_space: bool,
     weight: u32,
     linked: u32,
-    is_heading: bool,
-    is_title: bool,
+    heading: Option<u8>,
 }
 
 /// A block of text. Its weight is its characters without blanks; ideographs, kana and hangul weigh
@@ -51,10 +50,16 @@ pub(super) struct Block {
     pub(super) weight: u32,
     /// How much of the weight is links.
     pub(super) linked: u32,
-    pub(super) is_heading: bool,
-    /// Whether it is a heading of the first level.
-    pub(super) is_title: bool,
+    /// Its level from 1 to 6, if it is a heading.
+    pub(super) heading: Option<u8>,
     pub(super) is_aside: bool,
+}
+
+impl Block {
+    /// Whether more than half of it is links.
+    pub(super) fn is_mostly_linked(&self) -> bool {
+        self.linked > self.weight / 2
+    }
 }
 
 /// Open elements by role. Guessed asides are not counted: their blocks are marked later.
@@ -117,8 +122,7 @@ impl Page {
         let flow = self.flow(name);
         self.part(flow);
         if flow == Flow::Heading && !self.is_hidden() {
-            self.is_heading = true;
-            self.is_title |= name == b"h1";
+            self.heading = level(name).into_iter().chain(self.heading).min();
         }
         if name == b"a" {
             self.is_in_link = tag.has_address;
@@ -126,7 +130,7 @@ impl Page {
         if is_void(name) {
             return;
         }
-        let begins_heading = self.is_heading && self.weight == 0;
+        let begins_heading = self.heading.is_some() && self.weight == 0;
         let role = if self.open.is_annotation(name) {
             Some(Role::Hidden)
         } else {
@@ -186,7 +190,7 @@ impl Page {
         let flow = self.flow(name);
         self.part(flow);
         if flow == Flow::Heading && !self.is_hidden() {
-            (self.is_heading, self.is_title) = (false, false);
+            self.heading = None;
         }
         if name == b"a" {
             self.is_in_link = false;
@@ -253,11 +257,10 @@ impl Page {
                 end: self.text.len(),
                 weight: self.weight,
                 linked: self.linked,
-                is_heading: self.is_heading,
-                is_title: self.is_title,
+                heading: self.heading,
                 is_aside: self.roles.aside > 0,
             });
-            (self.is_heading, self.is_title) = (false, false);
+            self.heading = None;
         }
         self.weight = 0;
         self.linked = 0;

@@ -113,6 +113,33 @@ fn the_last_paragraph_may_be_a_notice_behind_the_element_with_all_others() {
     assert!(found.contains(MORE), "{found}");
     let found = main(&format!("{notice}{links}{article}"));
     assert!(found.contains(MORE), "{found}");
+    // The last step of a list with its own element, and a text of terms before an article of one paragraph.
+    let steps = format!("<ol>{}</ol>", format!("<li>{PROSE}</li>").repeat(3));
+    let recipe = format!("<div><h1>Fox pie</h1><p>Short.</p>{steps}<p>{MORE}</p></div>");
+    let found = main(&format!("{links}{recipe}"));
+    assert!(
+        found.starts_with("Fox pie\n") && found.ends_with(MORE),
+        "{found}"
+    );
+    let terms = format!("<div><p>{PROSE}</p><p>{PROSE}</p></div>");
+    for title in ["<b>Fox</b>", "<header><h1>Fox</h1></header>"] {
+        let found = main(&format!("{terms}{links}<div>{title}<p>{MORE}</p></div>"));
+        assert!(found.contains(MORE), "{found}");
+    }
+}
+
+/// A sidebar, a box of cookies and the name of the site may have headings.
+#[test]
+fn a_part_that_begins_with_the_title_is_taken_from_there() {
+    let article = format!("<p>{PROSE}</p><p>{PROSE}</p><h2>Habits</h2><p>{PROSE}</p>");
+    let own = format!("<div><h2>Foxes</h2>{article}</div>");
+    let beside = "<div><h2>About</h2><p>A blog of the wood.</p></div>";
+    let found = main(&format!("{beside}{own}<div>Bye.</div>"));
+    assert!(found.starts_with("Foxes\n"), "{found}");
+    let found = main(&format!(
+        "{beside}<h1>Foxes</h1><p>2026</p><div>{article}</div><div>Bye.</div>"
+    ));
+    assert!(found.starts_with("Foxes\n2026\n"), "{found}");
 }
 
 /// Manuals of one page, and lists of functions.
@@ -171,11 +198,17 @@ fn a_line_beside_what_is_aside_does_not_stand_for_the_page() {
         let found = main(&page);
         assert!(found.contains(part), "{found}");
     }
-    // With a heading, it is a page: else all pages with that menu would be alike.
+    // With a heading, it is a page beside links: else all pages with these would be alike.
+    let links = LINKS.repeat(20);
     let short = main(&format!(
-        "<nav>{menu}</nav><h1>Onion soup</h1><p>Sold out.</p>"
+        "<nav>{links}</nav><h1>Onion soup</h1><p>Sold out.</p>"
     ));
     assert_eq!(short, "Onion soup\nSold out.");
+    // But not beside a text, which then is what tells the pages apart.
+    for beside in ["menu", "comments"] {
+        let page = format!("<h1>Today</h1><div class={beside}>{menu}</div><p>© 2024</p>");
+        assert!(main(&page).contains("Onion"), "{beside}");
+    }
 }
 
 #[test]
