@@ -33,7 +33,7 @@ impl<'a> Holders<'a> {
     pub(super) fn among_few_links(&self) -> Option<Range<usize>> {
         let has_third = |part: &Range<usize>| self.text.within(part) * 3 >= self.text.all();
         let smallest = self.smallest(|part| self.has_nearly_all(part) && has_third(part));
-        smallest.map(|part| self.titles.from_title(part))
+        smallest.map(|part| self.titles.begun_at_title(part))
     }
 
     /// On a page with many links: the smallest that has nearly all prose, or all but a notice behind it.

@@ -50,7 +50,7 @@ impl<'a> Titles<'a> {
 
     /// A part with what stands between the title and it: the last of the best headings before it, unless it begins with
     /// one.
-    pub(super) fn from_title(&self, part: Range<usize>) -> Range<usize> {
+    pub(super) fn begun_at_title(&self, part: Range<usize>) -> Range<usize> {
         if self.begins(&part) {
             return part;
         }
