@@ -60,6 +60,11 @@ impl Fault {
     }
 }
 
+/// What to do about a directory that is damaged. The store cannot tell whether there are replicas; a copy of the directory of
+/// another node would be no help, as it is that node's.
+pub(crate) const REMEDY: &str = "if other nodes hold its shards, move the data directory away and start the node with an \
+    empty one, else restore a backup";
+
 /// Why a file of a data directory cannot be read.
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs, reason = "the messages say what is meant")]
@@ -94,8 +99,8 @@ pub enum ReadError {
         expected: Uuid,
     },
     #[error(
-        "{} is damaged at byte {offset}, {what}: check the disk and restore the store from a replica or a backup",
-        path.display()
+        "{} is damaged at byte {offset}, {what}: check the disk; {REMEDY}",
+        path.display(), REMEDY = REMEDY
     )]
     Corrupt {
         path: PathBuf,

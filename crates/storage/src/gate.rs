@@ -59,16 +59,32 @@ pub(crate) fn pass_change<R>(
     queue(replicas.refused(epochs))
 }
 
-/// Lets records or the end of a copy pass, if `find` finds any. Answers whether it did.
-pub(crate) fn pass_entries<E>(
+/// Lets records or the end of a copy pass, if `find` finds any, of which `operation` makes what is queued. Answers whether
+/// it did. It looks beside the changes first, and holds them up only if there is something.
+pub(crate) fn pass_entries<N, E>(
     replicas: &impl Lock<Replicas>,
-    find: impl FnOnce(&Replicas) -> Result<Option<Operation>, E>,
+    find: impl Fn(&Replicas) -> Result<Option<N>, E>,
+    operation: impl FnOnce(N) -> Operation,
+    queue: impl FnOnce(Operation) -> Result<(), E>,
+) -> Result<bool, E> {
+    // Others may pass before it looks again.
+    if find(&replicas.shared())?.is_none() {
+        return Ok(false);
+    }
+    pass_alone(replicas, find, operation, queue)
+}
+
+fn pass_alone<N, E>(
+    replicas: &impl Lock<Replicas>,
+    find: impl FnOnce(&Replicas) -> Result<Option<N>, E>,
+    operation: impl FnOnce(N) -> Operation,
     queue: impl FnOnce(Operation) -> Result<(), E>,
 ) -> Result<bool, E> {
     let mut replicas = replicas.exclusive();
-    let Some(operation) = find(&replicas)? else {
+    let Some(news) = find(&replicas)? else {
         return Ok(false);
     };
+    let operation = operation(news);
     let entries = entries_of(&operation).unwrap_or_default();
     queue(operation)?;
     replicas.append(&entries);

@@ -61,7 +61,7 @@ pub use shortage::Shortage;
 pub use simshard_simhash::Documents;
 pub use store::{
     Claim, CopyBase, CopyError, CopyWriter, Corpus, FailureNote, Holding, Installation, OpenError,
-    Options, PageStart, Pinned, Store,
+    Options, PageStart, Pinned, Snapshot, Store,
 };
 pub use stored::SharedChange;
 pub use thread::AbortOnPanic;

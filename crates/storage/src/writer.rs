@@ -218,13 +218,13 @@ impl<T: Send + 'static> Writer<T> {
         ticket: T,
     ) -> Result<bool, InstallFailure> {
         let find = |replicas: &Replicas| {
-            let news = replicas.news(records, reported);
+            let news = replicas.news(records, &reported);
             let news =
                 news.map_err(|(shard, problem)| InstallFailure::Record { shard, problem })?;
-            Ok((!news.is_empty()).then_some(Operation::Install(news)))
+            Ok((!news.is_empty()).then_some(news))
         };
         let queue = |install| Ok(self.queue(install, ticket)?);
-        pass_entries(self.store.replicas(), find, queue)
+        pass_entries(self.store.replicas(), find, Operation::Install, queue)
     }
 
     /// Queues the end of a copy of what was pinned; answers whether the shard may still have it. If not, pin again, and
@@ -233,12 +233,14 @@ impl<T: Send + 'static> Writer<T> {
     /// # Errors
     /// If the operation is refused at once.
     pub fn end_copy(&self, pin: Pin, copy: ShardCopy, ticket: T) -> Result<bool, Refusal> {
+        let (shard, added) = (copy.shard, copy.added);
         let find = |replicas: &Replicas| {
-            let is_due = replicas.end_of_copy(copy.shard, pin) == Some(copy.added);
-            Ok(is_due.then_some(Operation::Copied(copy)))
+            let is_due = replicas.end_of_copy(shard, pin) == Some(added);
+            Ok(is_due.then_some(()))
         };
         let queue = |copied| self.queue(copied, ticket);
-        pass_entries(self.store.replicas(), find, queue)
+        let copied = |()| Operation::Copied(copy);
+        pass_entries(self.store.replicas(), find, copied, queue)
     }
 
     /// What the disk has not answered yet. As long as it stays the same, no change is acknowledged.
@@ -358,7 +360,7 @@ impl<T: Send + 'static, S: Sink<T>> log::Sink<T> for Committer<S> {
     }
 
     fn failed(&mut self, tickets: Vec<T>, error: io::Error) {
-        let failure = Failure::new(&error);
+        let failure = self.store.log_failure(&error);
         self.store.leave_word(&failure);
         self.sink.failed(tickets, failure);
     }

@@ -94,13 +94,14 @@ impl Scene {
             // A record that is not later is refused.
             let news = replicas.news(&records, |_, _| Epoch::NONE);
             let news = news.unwrap_or_default();
-            Ok::<_, Infallible>((!news.is_empty()).then_some(Operation::Install(news)))
+            Ok::<_, Infallible>((!news.is_empty()).then_some(news))
         };
         let queue = |_| {
             self.queue.lock().unwrap().push(Queued::Record(number));
             Ok(())
         };
-        pass_entries(&*self.replicas, find, queue).unwrap()
+        // The look before would multiply the interleavings, and decides nothing.
+        pass_alone(&*self.replicas, find, Operation::Install, queue).unwrap()
     }
 
     /// The log has written the record.
@@ -152,6 +153,32 @@ fn explore(run: impl Fn() + Send + Sync + 'static) -> usize {
     let count = count.load(Ordering::Relaxed);
     println!("{count} interleavings");
     count
+}
+
+/// Replicas that can be shared only.
+struct Shared(parking_lot::RwLock<Replicas>);
+
+impl Lock<Replicas> for Shared {
+    type Shared<'a> = parking_lot::RwLockReadGuard<'a, Replicas>;
+    type Exclusive<'a> = parking_lot::RwLockWriteGuard<'a, Replicas>;
+
+    fn shared(&self) -> Self::Shared<'_> {
+        self.0.read()
+    }
+
+    fn exclusive(&self) -> Self::Exclusive<'_> {
+        panic!("changes are held up")
+    }
+}
+
+#[test]
+fn looking_for_records_in_vain_holds_up_no_change() {
+    let replicas = Shared(parking_lot::RwLock::new(Replicas::new(STORE)));
+    let none = |_: &Replicas| Ok::<_, Infallible>(None);
+    let passed = pass_entries(&replicas, none, Operation::Install, |_| {
+        panic!("none is queued")
+    });
+    assert!(!passed.unwrap());
 }
 
 /// GA1, RI11.

@@ -7,6 +7,7 @@ use uuid::Uuid;
 
 use super::frame::{FileHeaderError, MAX_FILE_BYTES};
 use super::record::DecodeError;
+use crate::error::REMEDY;
 
 /// Why a log cannot be read. Nothing was changed, but for unfinished files, which are gone.
 #[derive(Debug, thiserror::Error)]
@@ -18,8 +19,7 @@ pub(crate) enum LogError {
         source: io::Error,
     },
     #[error(
-        "{} at byte 0: {why}; use the version of Simshard that wrote it, or restore the data directory \
-         from a replica or a backup", path.display()
+        "{} at byte 0: {why}; use the version of Simshard that wrote it, or, {REMEDY}", path.display(), REMEDY = REMEDY
     )]
     Header { path: PathBuf, why: FileHeaderError },
     #[error(
@@ -43,8 +43,8 @@ pub(crate) enum LogError {
         found: u64,
     },
     #[error(
-        "{} at byte {offset}: {what}; do not delete anything, as records behind it were acknowledged: \
-         restore the data directory from a replica or a backup", path.display()
+        "{} at byte {offset}: {what}; delete nothing, as records behind it were acknowledged: {REMEDY}",
+        path.display(), REMEDY = REMEDY
     )]
     Damaged {
         path: PathBuf,
@@ -55,8 +55,8 @@ pub(crate) enum LogError {
     },
     #[error(
         "{} at byte 32: its first record is {found}, and the file before it ends before record {expected}; \
-         put back the file that is missing, or restore the data directory from a replica or a backup",
-        path.display()
+         put back the file that is missing, or, {REMEDY}",
+        path.display(), REMEDY = REMEDY
     )]
     OutOfOrder {
         path: PathBuf,
@@ -66,8 +66,8 @@ pub(crate) enum LogError {
         expected: u64,
     },
     #[error(
-        "{}: no file has record {sequence}, or ends right before it; put back the file that is missing, or \
-         restore the data directory from a replica or a backup", path.display()
+        "{}: no file has record {sequence}, or ends right before it; put back the file that is missing, or, {REMEDY}",
+        path.display(), REMEDY = REMEDY
     )]
     Missing {
         path: PathBuf,

@@ -255,8 +255,8 @@ fn foreign_newer_and_damaged_manifests_are_told_apart() {
     bytes[100] ^= 1;
     assert_eq!(
         message(&bytes),
-        "DIR/manifest is damaged at byte 0, the checksum does not match: check the disk and restore the \
-         store from a replica or a backup"
+        "DIR/manifest is damaged at byte 0, the checksum does not match: check the disk; if other nodes hold its shards, \
+         move the data directory away and start the node with an empty one, else restore a backup"
     );
     fs::remove_file(directory.path().join(NAME)).unwrap();
     fs::create_dir(directory.path().join(NAME)).unwrap();

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use simshard_topology::replication::InstallError;
 use simshard_topology::{ShardId, ShardSet};
 
-use crate::error::{ReadError, WriteError};
+use crate::error::{REMEDY, ReadError, WriteError};
 use crate::log::LogError;
 
 /// Why a store cannot be opened. Nothing that was acknowledged was touched.
@@ -40,8 +40,8 @@ pub enum OpenError {
     )]
     Occupied { path: PathBuf, name: String },
     #[error(
-        "{} has files of a store, and no manifest: put the file manifest back, or restore the data directory from a \
-         replica or a backup", path.display()
+        "{} has files of a store, and no manifest: put the file manifest back, or, {REMEDY}",
+        path.display(), REMEDY = REMEDY
     )]
     NoManifest { path: PathBuf },
     #[error(

@@ -7,6 +7,7 @@
 use std::io;
 use std::path::PathBuf;
 
+use super::open::LOG;
 use super::{OpenError, Store};
 use crate::directory::{Directory, Opening};
 use crate::writer::Failure;
@@ -56,6 +57,16 @@ pub(crate) fn read_failure_note(
 }
 
 impl Store {
+    /// The failure that an error of the log amounts to, which names the folder.
+    pub(crate) fn log_failure(&self, error: &io::Error) -> Failure {
+        let Some(disk) = &self.disk else {
+            return Failure::new(error);
+        };
+        let folder = disk.directory.path().join(LOG);
+        let text = format!("cannot write the log in {}: {error}", folder.display());
+        Failure::new(&io::Error::other(text))
+    }
+
     /// Leaves word that the store has failed, as well as its disk allows. The first failure stays.
     pub(crate) fn leave_word(&self, failure: &Failure) {
         let Some(disk) = &self.disk else { return };

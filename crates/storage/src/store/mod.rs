@@ -41,6 +41,7 @@ mod roles;
 mod room;
 mod scrub;
 mod set_aside;
+mod snapshot;
 #[cfg(test)]
 mod tests;
 mod upkeep;
@@ -61,7 +62,6 @@ use crate::element::Operation;
 use crate::error::{ReadError, WriteError};
 use crate::log::{LogOptions, Tail};
 use crate::manifest::Manifest;
-use crate::merge::{Cursor, Merge};
 use crate::segment::{BlockCache, Segment, SegmentId};
 use crate::shard::{Effects, Lookup, Shard};
 use crate::stored::SharedChange;
@@ -83,6 +83,7 @@ pub(crate) use replay::NewCopies;
 pub use replicas::Installation;
 pub(crate) use replicas::{Replicas, entries_of};
 use resting::Resting;
+pub use snapshot::Snapshot;
 
 /// Memtables are flushed once the log has this many files that only they need.
 const LOG_FILES: u64 = 4;
@@ -253,27 +254,14 @@ impl Store {
         &self,
         id: ShardId,
         corpus: CorpusUid,
-        mut visit: impl FnMut(Fingerprint, &str),
+        visit: impl FnMut(Fingerprint, &str),
     ) -> Result<(), ReadError> {
         let shard = self.read(id)?;
         if !self.holds(corpus) {
             return Ok(());
         }
-        let mut streams: Vec<Box<dyn Cursor + '_>> = Vec::new();
-        for segment in &*shard.segments {
-            streams.push(Box::new(segment.scan(corpus, None)?));
-        }
-        for table in [&*shard.frozen, &shard.memtable] {
-            streams.push(Box::new(table.cursor(|other| other == corpus)));
-        }
-        let mut merged = Merge::new(streams);
-        while let Some((_, element)) = merged.element() {
-            if element.live {
-                visit(element.fingerprint, element.id);
-            }
-            merged.advance()?;
-        }
-        Ok(())
+        let tables = [&*shard.frozen, &shard.memtable];
+        snapshot::scan_live(&shard.segments, tables, corpus, visit)
     }
 
     /// Takes note of a committed operation, before it is applied. Answers a corpus that it drops.

@@ -80,8 +80,8 @@ fn files_below_the_first_needed_may_be_gone_and_no_others() {
     let message = refusal(&ForgetfulDirectory::with(last_gone), 11);
     assert_eq!(
         message,
-        "disk: no file has record 11, or ends right before it; put back the file that is missing, or \
-         restore the data directory from a replica or a backup"
+        "disk: no file has record 11, or ends right before it; put back the file that is missing, or, if other nodes \
+         hold its shards, move the data directory away and start the node with an empty one, else restore a backup"
     );
 }
 
@@ -188,8 +188,8 @@ fn a_sound_frame_without_a_record_is_refused() {
     assert_eq!(
         refusal(&single(&frames), 1),
         "disk/00000000000000000001.log at byte 64: there is no record of kind 9, although the frame is sound: \
-         this program did not write it; do not delete anything, as records behind it were acknowledged: \
-         restore the data directory from a replica or a backup"
+         this program did not write it; delete nothing, as records behind it were acknowledged: if other nodes hold its \
+         shards, move the data directory away and start the node with an empty one, else restore a backup"
     );
 }
 

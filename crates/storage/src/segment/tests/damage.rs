@@ -141,8 +141,8 @@ fn foreign_and_newer_files_are_told_from_damage() {
     );
     assert_eq!(
         message(20, 1),
-        "segment is damaged at byte 0, the checksum of the header does not match: check the disk and \
-         restore the store from a replica or a backup"
+        "segment is damaged at byte 0, the checksum of the header does not match: check the disk; if other nodes hold \
+         its shards, move the data directory away and start the node with an empty one, else restore a backup"
     );
 }
 

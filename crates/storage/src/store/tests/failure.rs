@@ -40,3 +40,13 @@ fn a_store_that_failed_is_opened_again_once_an_operator_says_so() {
     assert_eq!(inspect(directory.path()).unwrap().failed, None);
     assert_eq!(Fixture::open(directory.path()).contents(), contents);
 }
+
+#[test]
+fn a_log_that_cannot_be_written_is_named() {
+    let directory = tempfile::tempdir().unwrap();
+    let fixture = Fixture::open(directory.path());
+    let failure = fixture.store.log_failure(&std::io::Error::other("no more"));
+    let log = directory.path().join("log");
+    let expected = format!("cannot write the log in {}: no more", log.display());
+    assert_eq!(failure.to_string(), expected);
+}
