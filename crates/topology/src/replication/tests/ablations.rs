@@ -3,7 +3,7 @@
 use super::actions::Action;
 use super::metadata::Change;
 use super::rules::Rule;
-use super::search::search;
+use super::search::{MOST_WAITING, search};
 use super::world::Config;
 use super::{QUIET, SKEWED, THREE_WRITERS};
 
@@ -328,7 +328,7 @@ fn each_rule_is_needed() {
             without: Some(rule),
             ..scene
         };
-        let found = search(&config);
+        let found = search(&config, MOST_WAITING);
         match found.breach {
             Some((promise, trace)) => {
                 println!(

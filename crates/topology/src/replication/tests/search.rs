@@ -16,23 +16,24 @@ pub(super) struct Found {
     pub(super) breach: Option<(Promise, Vec<Action>)>,
 }
 
-/// How many states may wait: each is some kilobytes large.
-const MOST_WAITING: usize = 1 << 20;
+/// How many states may wait in all searches together: each is some kilobytes large.
+pub(super) const MOST_WAITING: usize = 1 << 20;
 
 /// How many states are visited at most. The largest configurations have more than a long test has time for.
-const MOST_STATES: usize = 10_000_000;
+pub(super) const MOST_STATES: usize = 10_000_000;
 
 /// The state to go on from: the first one, so that traces are short, but the last one while too many wait.
-fn next(waiting: &mut VecDeque<(u32, World)>) -> Option<(u32, World)> {
-    if waiting.len() < MOST_WAITING {
+fn next(waiting: &mut VecDeque<(u32, World)>, most_waiting: usize) -> Option<(u32, World)> {
+    if waiting.len() < most_waiting {
         waiting.pop_front()
     } else {
         waiting.pop_back()
     }
 }
 
-/// Visits every state, up to [`MOST_STATES`]. Ends at the first one that breaks a promise.
-pub(super) fn search(config: &Config) -> Found {
+/// Visits every state, up to [`MOST_STATES`]. Ends at the first one that breaks a promise. Not many more than
+/// `most_waiting` states wait.
+pub(super) fn search(config: &Config, most_waiting: usize) -> Found {
     let mut first = World::new(config);
     for &action in config.before {
         let next = act(config, &first, action);
@@ -45,7 +46,7 @@ pub(super) fn search(config: &Config) -> Found {
     let mut waiting = VecDeque::from([(0, first)]);
     let mut possible = Vec::new();
     while seen.len() < MOST_STATES
-        && let Some((at, world)) = next(&mut waiting)
+        && let Some((at, world)) = next(&mut waiting, most_waiting)
     {
         possible.clear();
         actions(config, &world, &mut possible);
