@@ -12,7 +12,7 @@ use std::sync::{Arc, OnceLock};
 use parking_lot::{Mutex, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use rayon::prelude::*;
 use simshard_cluster::CorpusUid;
-use simshard_simhash::{Layout, Tables};
+use simshard_simhash::{Fingerprint, Layout, Tables};
 use simshard_storage::{Corpus, ReadError, Store};
 use simshard_topology::{ShardId, ShardSet};
 
@@ -55,28 +55,28 @@ impl NodeCorpus {
         let loaded = Self::new(corpus.layout, store.shards());
         let shards: Vec<ShardId> = shards.iter().collect();
         let load = |id: ShardId| {
-            let error = loaded.load_shard(store, corpus.uid, id).err()?;
-            Some((id, error))
+            let scan = |visit: &mut Visit<'_>| store.scan(id, corpus.uid, visit);
+            Some((id, loaded.load_shard(id, scan).err()?))
         };
         let unread = shards.into_par_iter().filter_map(load).collect();
         (loaded, unread)
     }
 
-    /// Makes a shard as it is stored, in place of what it was. It must not be changed meanwhile.
+    /// Makes a shard of what `scan` visits, in place of what it was. It must not be changed meanwhile.
     pub(crate) fn load_shard(
         &self,
-        store: &Store,
-        uid: CorpusUid,
         id: ShardId,
+        scan: impl FnOnce(&mut Visit<'_>) -> Result<(), ReadError>,
     ) -> Result<(), ReadError> {
         let mut loader = None;
-        store.scan(id, uid, |fingerprint, document| {
+        scan(&mut |fingerprint, document| {
             let new = || Loader::new(id, Arc::clone(self.tables_for_change()));
             loader.get_or_insert_with(new).push(fingerprint, document);
         })?;
         if let Some(loader) = loader {
+            let made = loader.finish();
             let mut shard = self.write(id)?;
-            *shard = loader.finish();
+            *shard = made;
             self.note_ids(&shard);
         } else {
             self.clear(id);
@@ -179,8 +179,11 @@ impl NodeCorpus {
     }
 }
 
-/// The shards that could not be read: each with a corpus, and why.
-pub(crate) type Unread = BTreeMap<ShardId, (CorpusUid, ReadError)>;
+/// Takes the live documents of a shard, by fingerprint, then id.
+pub(crate) type Visit<'a> = dyn FnMut(Fingerprint, &str) + 'a;
+
+/// The shards that could not be read, and why.
+pub(crate) type Unread = BTreeMap<ShardId, ReadError>;
 
 /// All corpora of a node, by uid.
 #[derive(Debug, Default)]
@@ -190,14 +193,14 @@ pub(crate) struct NodeCorpora {
 
 impl NodeCorpora {
     /// All corpora that are stored, with the tables of these shards, on the threads of the current pool. Answers also
-    /// the shards that could not be read: each with a corpus, and why.
+    /// the shards that could not be read, and why.
     pub(crate) fn load(store: &Store, shards: ShardSet) -> (Self, Unread) {
         let (mut by_uid, mut unread) = (HashMap::new(), Unread::new());
         for corpus in store.corpora() {
             let (loaded, errors) = NodeCorpus::load(store, &corpus, shards);
             by_uid.insert(corpus.uid, Arc::new(loaded));
             for (shard, error) in errors {
-                unread.entry(shard).or_insert((corpus.uid, error));
+                unread.entry(shard).or_insert(error);
             }
         }
         let by_uid = Mutex::new(by_uid);

@@ -8,14 +8,12 @@ use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use rayon::prelude::*;
-use simshard_storage::{
-    AbortOnPanic, Change, ChangeKind, Effects, Failure, Operation, Refusal, SharedChange, Sink,
-    Store,
-};
+use simshard_storage::{Change, Effects, Failure, Operation, Refusal, SharedChange, Sink, Store};
 use simshard_topology::{ShardId, ShardSet, Version};
 use tokio::sync::{oneshot, watch};
 
 use super::heat::{Heat, Warmer};
+use super::tables::{Missed, change_tables};
 use super::{Threads, group_by_shard};
 use crate::corpora::{NodeCorpora, NodeCorpus};
 use crate::error::NodeError;
@@ -167,9 +165,9 @@ impl Applier {
         shared: &SharedChange<'_>,
         places: &[u32],
     ) -> Result<ChangeOutcome, NodeError> {
-        let _turn = self.heat.turn(id);
+        let mut turn = self.heat.turn(id);
         if !self.heat.is_built(id) {
-            return self.apply_without_tables(id, shared, places);
+            return self.apply_without_tables(id, shared, places, turn.as_mut());
         }
         let shard = corpus.read(id)?;
         // Remembers what the index was asked, so that it is asked once.
@@ -190,24 +188,15 @@ impl Applier {
         } = self.store.apply(id, shared, places, is_stored);
         drop(shard);
         let change = shared.change();
-        let documents = &change.documents;
-        let fingerprint = |place: &u32| documents.fingerprints[*place as usize];
         // Where nothing changed, no shard is made.
         if !changed.is_empty() {
-            let mut shard = corpus.write(id)?;
-            // A half-changed shard must not be searched.
-            let _guard = AbortOnPanic;
-            match change.kind {
-                ChangeKind::Insert => {
-                    let document =
-                        |place: &u32| (fingerprint(place), documents.id(*place as usize));
-                    shard.insert(changed.iter().map(document), &known.into_inner());
-                }
-                ChangeKind::Remove => shard.remove(changed.iter().map(fingerprint)),
-            }
-            // Before searches can find the new fingerprints.
-            corpus.note_ids(&shard);
-            changed.retain(|place| shard.is_home(fingerprint(place)));
+            let document = |place: &u32| {
+                let (documents, place) = (&change.documents, *place as usize);
+                (documents.fingerprints[place], documents.id(place))
+            };
+            let documents = changed.iter().map(document);
+            change_tables(corpus, id, change.kind, documents, &known.into_inner())?;
+            changed.retain(|place| home(document(place).0) == id);
         }
         match error {
             None => Ok(ChangeOutcome {
@@ -221,13 +210,15 @@ impl Applier {
 }
 
 impl Applier {
-    /// The same for a shard without tables. If they are being made, no other store may count what changed, so each
-    /// document is looked up. Otherwise a hot store counts, and only newer documents matter.
+    /// The same for a shard without tables. If it is to have some, no other store may count what changed, so each
+    /// document is looked up. Tables that are being made miss what changed. Otherwise a hot store counts, and only newer
+    /// documents matter.
     fn apply_without_tables(
         &self,
         id: ShardId,
         shared: &SharedChange<'_>,
         places: &[u32],
+        missed: Option<&mut Missed>,
     ) -> Result<ChangeOutcome, NodeError> {
         let counts = self.heat.is_warming(id);
         let Effects {
@@ -235,6 +226,9 @@ impl Applier {
             newer,
             error,
         } = self.store.apply(id, shared, places, |_| counts);
+        if counts && let Some(missed) = missed {
+            missed.note(shared.change(), &changed);
+        }
         let fingerprints = &shared.change().documents.fingerprints;
         changed.retain(|place| counts && home(fingerprints[*place as usize]) == id);
         match error {

@@ -23,6 +23,7 @@ mod pace;
 mod pages;
 mod pairs;
 mod scan;
+mod tables;
 mod threads;
 
 use std::collections::{BTreeMap, HashSet};
@@ -100,11 +101,11 @@ impl Engine {
         let hot = store.hot();
         let (corpora, unread) = threads.install(|| NodeCorpora::load(&store, hot));
         let mut damaged = ShardSet::EMPTY;
-        for (shard, (corpus, error)) in unread {
+        for (shard, error) in unread {
             if !store.has_records() {
                 return Err(error.into());
             }
-            heat::log_damage(shard, corpus, &error);
+            heat::log_damage(shard, &error);
             damaged.insert(shard);
             corpora.clear(shard);
         }

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use simshard_cluster::random_corpus_uid;
 use simshard_simhash::{Fingerprint, Layout, Tables};
-use simshard_storage::{Documents, Options};
+use simshard_storage::{ChangeKind, Documents, Options};
 use simshard_topology::{MapDigest, ShardSet};
 
 use super::*;
