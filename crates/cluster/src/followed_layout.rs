@@ -1,14 +1,22 @@
 //! The layout of a cluster whose nodes register themselves, as it changes.
+//!
+//! # Invariants
+//! - FW1: a record that cannot be understood, or names a store that cannot, hides no other: it counts as it was before
+//!   (`a_record_that_is_damaged_hides_no_other`, `a_record_whose_store_is_not_understood_hides_no_other`). A process that
+//!   starts has no such records, and needs all.
+//! - FW2: a record whose stores the keys hold is seen, though their own news come later
+//!   (`a_shard_is_seen_though_its_store_is_not_told_yet`).
 
 use std::collections::BTreeMap;
+use std::mem::take;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use simshard_topology::ShardMap;
-use simshard_topology::replication::StoreId;
+use simshard_topology::replication::{ShardRecords, StoreId};
 use tokio::sync::watch;
 
-use crate::key_value::{KeyValueError, KeyValueStore, Snapshot, follow};
+use crate::key_value::{KeyValue, KeyValueError, KeyValueStore, Snapshot, follow};
 use crate::keys;
 use crate::layout::ClusterLayout;
 use crate::membership::records_in;
@@ -131,16 +139,22 @@ pub(crate) async fn follow_layout(
         // Shards first, so that the stores that they name are there.
         shards: follow_keys(keys, keys::SHARDS, &turns).await?,
         stores: follow_keys(keys, keys::STORES, &turns).await?,
+        keys: Arc::clone(keys),
+        known: Known::default(),
     };
-    let (layouts, layout) = watch::channel(Arc::new(followed.now()?));
+    followed.look().await?;
+    let (layouts, layout) = watch::channel(Arc::new(followed.known.layout()?));
     tokio::spawn(async move {
         let mut is_failing = false;
         while followed.changed(&layouts).await {
-            let layout = followed.now();
-            if is_failing != layout.is_err() {
-                turns.note(layout.as_ref().map(|_| ()));
+            let looked = followed.look().await;
+            let layout = followed.known.layout();
+            let turn = looked.as_ref().copied();
+            let turn = turn.and(layout.as_ref().map(|_| ()));
+            if is_failing != turn.is_err() {
+                turns.note(turn);
             }
-            is_failing = layout.is_err();
+            is_failing = turn.is_err();
             if let Ok(layout) = layout {
                 layouts.send_replace(Arc::new(layout));
             }
@@ -151,8 +165,10 @@ pub(crate) async fn follow_layout(
 
 /// The records that make a layout, as they change.
 struct Followed {
+    keys: Arc<dyn KeyValueStore>,
     stores: watch::Receiver<Arc<Snapshot>>,
     shards: watch::Receiver<Arc<Snapshot>>,
+    known: Known,
 }
 
 impl Followed {
@@ -165,11 +181,82 @@ impl Followed {
         }
     }
 
-    /// What the keys say now.
-    fn now(&mut self) -> Result<ClusterLayout, MetadataError> {
+    /// Takes what was told. Where it is behind, as a store is named that is not there, stores are read (FW2).
+    async fn look(&mut self) -> Result<(), MetadataError> {
         let stores = Arc::clone(&self.stores.borrow_and_update());
         let shards = Arc::clone(&self.shards.borrow_and_update());
-        layout_of(&stores, &shards)
+        let shards = self.known.take_shards(&shards);
+        let mut stores = self.known.take_stores(&stores);
+        let mut named = self.known.use_records();
+        if named.is_err() {
+            stores = self.known.take_stores(&self.keys.read(keys::STORES).await?);
+            named = self.known.use_records();
+        }
+        shards.and(stores).and(named)
+    }
+}
+
+/// The records as they were understood last (FW1).
+#[derive(Default)]
+struct Known {
+    /// By their keys.
+    stores: BTreeMap<String, RegisteredStore>,
+    /// The records of shards.
+    told: ShardRecords,
+    /// Those of them that make the layout: their stores are known.
+    used: ShardRecords,
+}
+
+impl Known {
+    /// Takes the records of shards that can be understood. Fails with the first other one.
+    fn take_shards(&mut self, shards: &Snapshot) -> Result<(), MetadataError> {
+        let mut all = Ok(());
+        for (shard, record) in records::shards_in(shards) {
+            match record {
+                Ok(record) => drop(self.told.insert(shard, record)),
+                Err(error) => all = all.and(Err(error)),
+            }
+        }
+        all
+    }
+
+    /// The same with those of stores. One that is gone stays while a record is used that names it.
+    fn take_stores(&mut self, stores: &Snapshot) -> Result<(), MetadataError> {
+        let mut before = take(&mut self.stores);
+        let mut all = Ok(());
+        for KeyValue { key, value, .. } in &stores.pairs {
+            let store = match records::store_of(key, value) {
+                Ok(store) => Some(store),
+                Err(error) => {
+                    all = all.and(Err(error));
+                    before.remove(key)
+                }
+            };
+            self.stores.extend(store.map(|store| (key.clone(), store)));
+        }
+        before.retain(|key, store| {
+            let is_used = || self.used.values().any(|record| record.names(store.id));
+            !self.stores.contains_key(key) && is_used()
+        });
+        self.stores.append(&mut before);
+        all
+    }
+
+    /// Uses the records of which all stores are known. Fails with the first store that is not.
+    fn use_records(&mut self) -> Result<(), MetadataError> {
+        let mut all = Ok(());
+        for (&shard, record) in &self.told {
+            let mut named = record.write_set().map(keys::store);
+            match named.find(|key| !self.stores.contains_key(key)) {
+                None => drop(self.used.insert(shard, Arc::clone(record))),
+                Some(key) => all = all.and(Err(records::missing(&key))),
+            }
+        }
+        all
+    }
+
+    fn layout(&self) -> Result<ClusterLayout, MetadataError> {
+        layout_with(self.stores.values(), self.used.clone())
     }
 }
 
@@ -188,10 +275,15 @@ pub(crate) fn layout_of(
     stores: &Snapshot,
     shards: &Snapshot,
 ) -> Result<ClusterLayout, MetadataError> {
-    let stores = stores_in(stores)?;
-    let stores: BTreeMap<StoreId, &RegisteredStore> =
-        stores.iter().map(|store| (store.id, store)).collect();
-    let all_records = records_in(shards)?;
+    layout_with(&stores_in(stores)?, records_in(shards)?)
+}
+
+fn layout_with<'a>(
+    stores: impl IntoIterator<Item = &'a RegisteredStore>,
+    all_records: ShardRecords,
+) -> Result<ClusterLayout, MetadataError> {
+    let stores = stores.into_iter().map(|store| (store.id, store));
+    let stores: BTreeMap<StoreId, &RegisteredStore> = stores.collect();
     let (mut entries, mut nodes) = (Vec::new(), BTreeMap::new());
     for record in all_records.values() {
         let mut replicas = Vec::new();
@@ -217,8 +309,121 @@ pub(crate) fn layout_of(
 #[cfg(test)]
 mod tests {
     use parking_lot::Mutex;
+    use simshard_topology::ShardId;
+    use simshard_topology::replication::{Epoch, ShardRecord, Step};
 
     use super::*;
+    use crate::disturbed::Disturbed;
+    use crate::key_value::{Outcome, Transaction};
+    use crate::membership::register;
+    use crate::steps::tests::{cluster, registered};
+    use crate::steps::{Steps, take_steps};
+
+    /// Waits until the layout that is told has something.
+    async fn until(
+        layouts: &mut watch::Receiver<Arc<ClusterLayout>>,
+        has: impl FnMut(&Arc<ClusterLayout>) -> bool,
+    ) {
+        layouts.wait_for(has).await.unwrap();
+    }
+
+    /// Takes a step of one shard.
+    async fn step(keys: &dyn KeyValueStore, of: ShardId, step: Step) {
+        let mut steps = Steps::default();
+        let first = |shard, record: &ShardRecord| {
+            let is_first = record.epoch == Epoch::FIRST;
+            (shard == of && is_first).then_some(step)
+        };
+        let synced = |_, _| Epoch::FIRST;
+        // It says which record is damaged, after the step.
+        let _ = take_steps(keys, first, synced, |_, _, _| false, &mut steps).await;
+        assert_eq!(steps.taken.len(), 1);
+    }
+
+    async fn put(keys: &dyn KeyValueStore, key: &str, value: &str) {
+        let put = Transaction::new().put(key, value);
+        let outcome = keys.commit(&put).await.unwrap();
+        assert!(matches!(outcome, Outcome::Committed(_)));
+    }
+
+    fn number(layout: &ClusterLayout, shard: ShardId) -> u64 {
+        layout.records().unwrap()[&shard].epoch.number
+    }
+
+    /// FW2.
+    #[tokio::test]
+    async fn a_shard_is_seen_though_its_store_is_not_told_yet() {
+        let store = Arc::new(Disturbed::untold(cluster().await, keys::STORES));
+        let keys: Arc<dyn KeyValueStore> = Arc::<Disturbed>::clone(&store);
+        let on_turn = |turn: Result<(), &MetadataError>| panic!("{turn:?}");
+        let mut layouts = follow_layout(&keys, on_turn).await.unwrap();
+        let new = registered(StoreId([4; 16]));
+        register(&*keys, &new).await.unwrap();
+        step(&*keys, ShardId(7), Step::AddLearner(new.id)).await;
+        let comes =
+            |layout: &Arc<ClusterLayout>| layout.map().shards_of(&new.node).contains(ShardId(7));
+        until(&mut layouts, comes).await;
+    }
+
+    /// FW1.
+    #[tokio::test]
+    async fn a_record_that_is_damaged_hides_no_other() {
+        let keys: Arc<dyn KeyValueStore> = Arc::new(cluster().await);
+        let told = watch::Sender::new(true);
+        let mut is_well = told.subscribe();
+        let on_turn = move |turn: Result<(), &MetadataError>| {
+            told.send_replace(turn.is_ok());
+        };
+        let mut layouts = follow_layout(&keys, on_turn).await.unwrap();
+        let (damaged, good) = (ShardId(7), ShardId(8));
+        let (shard, store) = (keys::shard(damaged), keys::store(StoreId([1; 16])));
+        let pairs = keys.read("").await.unwrap().pairs;
+        for (key, before) in [(&shard, 0), (&store, 1)] {
+            put(&*keys, key, "{").await;
+            is_well.wait_for(|is_well| !is_well).await.unwrap();
+            let other = ShardId(good.0 + before);
+            step(&*keys, other, Step::Keep).await;
+            until(&mut layouts, |layout| number(layout, other) == 2).await;
+            assert_eq!(number(&layouts.borrow(), damaged), 1);
+            let good = pairs.iter().find(|pair| pair.key == *key).unwrap();
+            put(&*keys, key, &good.value).await;
+            is_well.wait_for(|is_well| *is_well).await.unwrap();
+        }
+    }
+
+    /// FW1: a node of a later version registers what this one does not know.
+    #[tokio::test]
+    async fn a_record_whose_store_is_not_understood_hides_no_other() {
+        let keys: Arc<dyn KeyValueStore> = Arc::new(cluster().await);
+        let mut layouts = follow_layout(&keys, |_| {}).await.unwrap();
+        let new = registered(StoreId([4; 16]));
+        register(&*keys, &new).await.unwrap();
+        let (with_new, other) = (ShardId(7), ShardId(8));
+        step(&*keys, with_new, Step::AddLearner(new.id)).await;
+        until(&mut layouts, |layout| number(layout, with_new) == 2).await;
+        step(&*keys, other, Step::Keep).await;
+        let (unknown, with_unknown) = (StoreId([5; 16]), ShardId(9));
+        put(&*keys, &keys::store(unknown), "{\"later\":1}").await;
+        let pairs = keys.read(&keys::shard(with_new)).await.unwrap().pairs;
+        let text = pairs[0]
+            .value
+            .replace(&new.id.to_string(), &unknown.to_string());
+        assert_ne!(text, pairs[0].value);
+        put(&*keys, &keys::shard(with_unknown), &text).await;
+        step(&*keys, ShardId(11), Step::Keep).await;
+        until(&mut layouts, |layout| number(layout, ShardId(11)) == 2).await;
+        assert_eq!(number(&layouts.borrow(), other), 2);
+        assert_eq!(number(&layouts.borrow(), with_unknown), 1);
+        // A store that is gone stays for the record that was understood last.
+        put(&*keys, &keys::shard(with_new), "{").await;
+        let delete = Transaction::new().delete(keys::store(new.id));
+        let deleted = keys.commit(&delete).await.unwrap();
+        assert!(matches!(deleted, Outcome::Committed(_)));
+        let last = ShardId(10);
+        step(&*keys, last, Step::Keep).await;
+        until(&mut layouts, |layout| number(layout, last) == 2).await;
+        assert_eq!(number(&layouts.borrow(), with_new), 2);
+    }
 
     #[test]
     fn parts_that_fail_at_once_are_told_of_once_and_so_is_the_end() {

@@ -134,6 +134,25 @@ pub async fn recorded_corpora(keys: &dyn KeyValueStore) -> Result<Corpora, Metad
     understand(&keys.read(keys::CORPORA).await?.pairs)
 }
 
+/// The corpora that were deleted, without a layout.
+///
+/// # Errors
+/// When the keys cannot be read or understood.
+pub async fn deleted_corpora(
+    store: &dyn KeyValueStore,
+) -> Result<BTreeSet<CorpusUid>, MetadataError> {
+    let pairs = store.read(keys::DELETED).await?.pairs.into_iter();
+    let uid = |pair: KeyValue| {
+        let uid = pair.key.strip_prefix(keys::DELETED).unwrap_or_default();
+        let uid = uid.parse::<CorpusUid>();
+        uid.map_err(|error| MetadataError::BadRecord {
+            key: pair.key.clone(),
+            reason: error.to_string(),
+        })
+    };
+    pairs.map(uid).collect()
+}
+
 /// The corpora that these keys tell of.
 pub(crate) fn understand(pairs: &[KeyValue]) -> Result<Corpora, MetadataError> {
     let (mut revision, mut by_name) = (0, BTreeMap::new());
@@ -214,16 +233,7 @@ impl MetadataStore for KeyValueMetadata {
     }
 
     async fn deleted_corpora(&self) -> Result<BTreeSet<CorpusUid>, MetadataError> {
-        let pairs = self.store.read(keys::DELETED).await?.pairs.into_iter();
-        let uid = |pair: KeyValue| {
-            let uid = pair.key.strip_prefix(keys::DELETED).unwrap_or_default();
-            let uid = uid.parse::<CorpusUid>();
-            uid.map_err(|error| MetadataError::BadRecord {
-                key: pair.key.clone(),
-                reason: error.to_string(),
-            })
-        };
-        pairs.map(uid).collect()
+        deleted_corpora(&*self.store).await
     }
 
     async fn create_corpus(
@@ -272,7 +282,7 @@ mod tests {
 
     use super::*;
     use crate::corpus::{CorpusState, random_corpus_uid};
-    use crate::key_value::{LeaseId, MemoryKeyValues};
+    use crate::key_value::{Changes, LeaseId, MemoryKeyValues};
     use crate::layout::Node;
 
     /// A store that makes each change and does not confirm it.
@@ -288,8 +298,8 @@ mod tests {
             self.store.read(prefix).await
         }
 
-        async fn changed(&self, prefix: &str, after: Revision) -> Result<Snapshot, KeyValueError> {
-            self.store.changed(prefix, after).await
+        fn changes(&self, prefix: &str) -> Box<dyn Changes + '_> {
+            self.store.changes(prefix)
         }
 
         async fn commit(&self, transaction: &Transaction) -> Result<Outcome, KeyValueError> {

@@ -129,6 +129,19 @@ impl ClusterLayout {
         Some(shards.iter().filter_map(epoch).collect())
     }
 
+    /// Whether a record is newer than that of another layout, by its epoch. Where a record could not be understood for a
+    /// while, each of two layouts may be newer than the other.
+    #[must_use]
+    pub fn is_newer_than(&self, other: &Self) -> bool {
+        let (Some(records), Some(others)) = (&self.records, &other.records) else {
+            return false;
+        };
+        records.iter().any(|(shard, record)| {
+            let other = others.get(shard);
+            other.is_none_or(|other| record.epoch > other.epoch)
+        })
+    }
+
     /// The stores that hold a shard, in sync or as learners, and their nodes. None if there are no records.
     pub fn replicas(&self, shard: ShardId) -> impl Iterator<Item = (StoreId, &NodeId)> {
         let record = self.records.as_ref().and_then(|all| all.get(&shard));
@@ -345,6 +358,31 @@ mod tests {
         let found = layout.epochs(meant.into_iter().collect());
         assert_eq!(found, Some(epochs.to_vec()));
         assert_eq!(layout.epochs(ShardSet::EMPTY), Some(Vec::new()));
+    }
+
+    #[test]
+    fn a_layout_is_newer_by_one_epoch() {
+        let planned = ClusterLayout::planned(three_nodes(), 1).unwrap();
+        let of_epoch = |shard, generation, number| {
+            let first = |shard| {
+                (
+                    shard,
+                    Arc::new(ShardRecord::first(0, &[StoreId([1; 16])], 5)),
+                )
+            };
+            let mut records: ShardRecords = ShardId::all().map(first).collect();
+            let record = Arc::make_mut(records.get_mut(&ShardId(shard)).unwrap());
+            (record.epoch.generation, record.epoch.number) = (generation, number);
+            let map = planned.map().clone();
+            ClusterLayout::of_records(three_nodes(), map, records, BTreeMap::new()).unwrap()
+        };
+        let layouts = [of_epoch(0, 0, 1), of_epoch(7, 0, 2), of_epoch(7, 1, 1)];
+        for (older, layout) in layouts.iter().enumerate() {
+            for (newer, other) in layouts.iter().enumerate() {
+                assert_eq!(other.is_newer_than(layout), newer > older);
+            }
+            assert!(!planned.is_newer_than(layout) && !layout.is_newer_than(&planned));
+        }
     }
 
     #[test]

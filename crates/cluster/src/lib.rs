@@ -10,6 +10,8 @@
 
 mod corpora;
 mod corpus;
+#[cfg(test)]
+mod disturbed;
 mod durable_file;
 mod file;
 mod followed_each;
@@ -37,15 +39,15 @@ pub use corpus::{CorpusName, CorpusRecord, CorpusState, InvalidCorpusName, rando
 pub use file::FileStore;
 pub use followed_layout::{OnTurn, wait_for_stores};
 pub use key_value::{
-    EtcdAccess, EtcdKeyValues, EtcdTls, EtcdUser, FileKeyValues, KeyValue, KeyValueError,
+    Changes, EtcdAccess, EtcdKeyValues, EtcdTls, EtcdUser, FileKeyValues, KeyValue, KeyValueError,
     KeyValueStore, LeaseId, MAX_OPERATIONS, MemoryKeyValues, Outcome, Revision, Snapshot,
     Transaction, follow, key_values_at, key_values_with,
 };
-pub use key_value_metadata::{KeyValueMetadata, recorded_corpora};
+pub use key_value_metadata::{KeyValueMetadata, deleted_corpora, recorded_corpora};
 pub use layout::{ClusterLayout, ClusterLayoutError, Node};
 pub use membership::{
     check_registered, has_records_without_cluster, initialize, random_nonce, register,
-    shard_records,
+    register_start, shard_records,
 };
 pub use memory::MemoryStore;
 pub use node_settings::{

@@ -8,11 +8,12 @@
 //! - ME4: a cluster that begins anew has in sync only stores that were, by the newest record that a store has installed
 //!   (`a_cluster_that_begins_anew_has_in_sync_what_was`).
 //! - ME3: no two stores have the same address (`an_address_that_another_store_has_is_refused`).
+//! - ME5: in a cluster that has begun, the address of a store that is registered changes only for the process whose start
+//!   the metadata holds (`a_start_that_is_not_the_last_one_changes_no_address`).
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 
-use simshard_topology::replication::{ShardRecord, ShardRecords, StoreId};
+use simshard_topology::replication::{Incarnation, ShardRecord, ShardRecords, StoreId};
 use simshard_topology::{CorpusUid, NodeId, ShardId, ShardMap, ShardSet};
 use uuid::Uuid;
 
@@ -25,13 +26,15 @@ use crate::key_value::{
 use crate::key_value_metadata::understand;
 use crate::keys;
 use crate::layout::{Node, check_nodes};
+use crate::published::{published, published_key};
 use crate::records::{self, RawCluster, RegisteredStore};
 use crate::registered::{Registered, cluster_in, node_of};
 use crate::store::MetadataError;
 
-/// Enters a store, or where it answers now. Another store of the same node gives way if no record of a shard names it.
-/// Answers whether one did, in a cluster that has begun: then the node has lost its data directory. The answer is the same
-/// until this store has held a shard in sync.
+/// Enters a store. One that is registered in a cluster that has begun stays as it is: another process may answer for it, until
+/// [`register_start`]. Another store of the same node gives way if no record of a shard names it. Answers whether one did, in
+/// a cluster that has begun: then the node has lost its data directory. The answer is the same until this store has held a
+/// shard in sync.
 ///
 /// # Errors
 /// [`MetadataError::StoreHolds`] if a record names the other store. [`MetadataError::OtherStore`] if one names
@@ -44,39 +47,88 @@ pub async fn register(
 ) -> Result<bool, MetadataError> {
     loop {
         let registered = Registered::read(keys).await?;
-        let replaced = registered.replaced_by(store)?;
-        let is_replacement = replaced.is_some() || registered.is_replacement(store);
-        let store = &RegisteredStore {
-            is_replacement: is_replacement && store.in_sync.is_empty(),
-            ..store.clone()
-        };
-        if let Some(replaced) = replaced {
-            // Read after the registrations: who names it later changes those too.
-            check_holds_nothing(replaced, &records_in(&keys.read(keys::SHARDS).await?)?)?;
-        }
-        let is_other = |other: &&RegisteredStore| other.id != store.id && other.node != store.node;
-        let others = registered.stores.iter().filter(is_other).map(node_of);
-        let all: Vec<Node> = others.chain([node_of(store)]).collect();
-        check_nodes(&all).map_err(MetadataError::UnusableRecords)?;
-        if registered.stores.contains(store) {
-            return Ok(store.is_replacement);
-        }
-        let key = keys::store(store.id);
-        let text = records::store_text(&key, store)?;
-        let mut change = registered
-            .if_unchanged(Transaction::new())
-            .put(&*key, &*text);
-        change = change.put(keys::REGISTRATIONS, Uuid::new_v4().to_string());
-        for other in &registered.stores {
-            if other.id != store.id && other.node == store.node {
-                change = change.delete(keys::store(other.id));
-                change = change.delete(keys::published(other.id));
-            }
-        }
-        if commit(keys, &change, &key, &text).await?.is_some() {
-            return Ok(store.is_replacement);
+        let entry = entry(keys, &registered, store).await?;
+        let is_known = registered.cluster.is_some() && registered.has(store.id);
+        if is_known || write(keys, &registered, &entry, Transaction::new()).await? {
+            return Ok(entry.is_replacement);
         }
     }
+}
+
+/// Enters where a store answers, and what its directory holds, while the metadata holds this start of it. Answers whether
+/// that is so: if not, another process has begun a later start, and nothing changes (ME5).
+///
+/// # Errors
+/// As those of [`register`]. [`MetadataError::OtherStore`] if another store has taken the place of this one.
+pub async fn register_start(
+    keys: &dyn KeyValueStore,
+    store: &RegisteredStore,
+    start: Incarnation,
+) -> Result<bool, MetadataError> {
+    loop {
+        let known = published(keys, store.id).await?;
+        let key = published_key(store.id);
+        let while_so = match known {
+            Some((_, known)) if known.incarnation != start => return Ok(false),
+            Some((revision, _)) => Transaction::new().if_unchanged(key, revision),
+            // The metadata was lost, and nothing is compared.
+            None => Transaction::new().if_absent(key),
+        };
+        let registered = Registered::read(keys).await?;
+        check_not_replaced(&registered, store)?;
+        let entry = entry(keys, &registered, store).await?;
+        if write(keys, &registered, &entry, while_so).await? {
+            return Ok(true);
+        }
+    }
+}
+
+/// What is registered for a store, if it may be.
+async fn entry(
+    keys: &dyn KeyValueStore,
+    registered: &Registered,
+    store: &RegisteredStore,
+) -> Result<RegisteredStore, MetadataError> {
+    let replaced = registered.replaced_by(store)?;
+    let is_replacement = replaced.is_some() || registered.is_replacement(store);
+    if let Some(replaced) = replaced {
+        // Read after the registrations: who names it later changes those too.
+        check_holds_nothing(replaced, &records_in(&keys.read(keys::SHARDS).await?)?)?;
+    }
+    let is_other = |other: &&RegisteredStore| other.id != store.id && other.node != store.node;
+    let others = registered.stores.iter().filter(is_other).map(node_of);
+    let all: Vec<Node> = others.chain([node_of(store)]).collect();
+    check_nodes(&all).map_err(MetadataError::UnusableRecords)?;
+    Ok(RegisteredStore {
+        is_replacement: is_replacement && store.in_sync.is_empty(),
+        ..store.clone()
+    })
+}
+
+/// Writes what is registered for a store, unless that is there. Answers false if a condition did not hold, or others have
+/// registered since.
+async fn write(
+    keys: &dyn KeyValueStore,
+    registered: &Registered,
+    store: &RegisteredStore,
+    conditions: Transaction,
+) -> Result<bool, MetadataError> {
+    if registered.stores.contains(store) {
+        return Ok(true);
+    }
+    let key = keys::store(store.id);
+    let text = records::store_text(&key, store)?;
+    let mut change = registered
+        .if_unchanged(conditions)
+        .put(&*key, &*text)
+        .put(keys::REGISTRATIONS, Uuid::new_v4().to_string());
+    for other in &registered.stores {
+        if other.id != store.id && other.node == store.node {
+            change = change.delete(keys::store(other.id));
+            change = change.delete(keys::published(other.id));
+        }
+    }
+    Ok(commit(keys, &change, &key, &text).await?.is_some())
 }
 
 /// Refuses to replace a store that a record names.
@@ -110,7 +162,13 @@ pub async fn check_registered(
     keys: &dyn KeyValueStore,
     store: &RegisteredStore,
 ) -> Result<(), MetadataError> {
-    let registered = Registered::read(keys).await?;
+    check_not_replaced(&Registered::read(keys).await?, store)
+}
+
+fn check_not_replaced(
+    registered: &Registered,
+    store: &RegisteredStore,
+) -> Result<(), MetadataError> {
     match registered.replaced_by(store)? {
         None => Ok(()),
         Some(other) => Err(MetadataError::OtherStore {
@@ -318,14 +376,10 @@ pub async fn has_records_without_cluster(keys: &dyn KeyValueStore) -> Result<boo
 }
 
 pub(crate) fn records_in(shards: &Snapshot) -> Result<ShardRecords, MetadataError> {
-    let pairs = shards.pairs.iter().map(|pair| (&*pair.key, &*pair.value));
-    let texts: BTreeMap<&str, &str> = pairs.collect();
-    let record = |shard| {
-        let key = keys::shard(shard);
-        let text = texts.get(&*key).ok_or_else(|| records::missing(&key))?;
-        Ok((shard, Arc::new(records::shard_of(&key, text)?)))
-    };
-    ShardId::all().map(record).collect()
+    let records = records::shards_in(shards);
+    records
+        .map(|(shard, record)| Ok((shard, record?)))
+        .collect()
 }
 
 #[cfg(test)]
@@ -334,17 +388,19 @@ mod tests {
     const ALL_HOT: u8 = u8::MAX;
 
     use std::collections::BTreeSet;
+    use std::sync::Arc;
     use std::sync::atomic::{AtomicUsize, Ordering};
     use std::time::Duration;
 
-    use simshard_topology::replication::Epoch;
+    use simshard_topology::replication::{Epoch, PublishedStore};
 
     use super::*;
     use crate::corpus::{CorpusName, random_corpus_uid};
     use crate::followed_layout::layout_of;
-    use crate::key_value::{LeaseId, MemoryKeyValues};
+    use crate::key_value::{Changes, LeaseId, MemoryKeyValues};
     use crate::key_value_metadata::KeyValueMetadata;
     use crate::layout::ClusterLayout;
+    use crate::published::publish;
     use crate::registered::registered_stores;
     use crate::store::MetadataStore;
 
@@ -411,11 +467,41 @@ mod tests {
             "http://127.0.0.1:7002"
         );
         let revision = keys.read("").await.unwrap().revision;
-        register(&keys, &store(id(2), 2, 7002)).await.unwrap();
-        assert_eq!(keys.read("").await.unwrap().revision, revision);
-        register(&keys, &store(id(2), 2, 9)).await.unwrap();
+        for port in [7002, 9] {
+            register(&keys, &store(id(2), 2, port)).await.unwrap();
+            assert_eq!(keys.read("").await.unwrap().revision, revision);
+        }
+        let started = register_start(&keys, &store(id(2), 2, 9), start(1)).await;
+        assert!(started.unwrap());
         let found = layout(&keys).await;
         assert_eq!(found.node(&node(2)).unwrap().address, "http://127.0.0.1:9");
+    }
+
+    const fn start(number: u64) -> Incarnation {
+        Incarnation { number, nonce: 7 }
+    }
+
+    /// ME5.
+    #[tokio::test]
+    async fn a_start_that_is_not_the_last_one_changes_no_address() {
+        let keys = two_nodes().await;
+        begin(&keys, &halves()).await.unwrap();
+        for number in [1, 2] {
+            let read = published(&keys, id(2)).await.unwrap();
+            let news = PublishedStore {
+                incarnation: start(number),
+                synced: 0,
+            };
+            let revision = read.map(|(revision, _)| revision);
+            assert!(publish(&keys, id(2), revision, &news).await.unwrap());
+        }
+        for (port, number, expected) in [(8, 1, 7002), (8, 3, 7002), (9, 2, 9), (8, 1, 9)] {
+            let registered = register_start(&keys, &store(id(2), 2, port), start(number)).await;
+            assert_eq!(registered.unwrap(), number == 2);
+            let found = layout(&keys).await;
+            let expected = format!("http://127.0.0.1:{expected}");
+            assert_eq!(found.node(&node(2)).unwrap().address, expected);
+        }
     }
 
     /// ME3.
@@ -508,8 +594,8 @@ mod tests {
             self.keys.read(prefix).await
         }
 
-        async fn changed(&self, prefix: &str, after: Revision) -> Result<Snapshot, KeyValueError> {
-            self.keys.changed(prefix, after).await
+        fn changes(&self, prefix: &str) -> Box<dyn Changes + '_> {
+            self.keys.changes(prefix)
         }
 
         async fn commit(&self, transaction: &Transaction) -> Result<Outcome, KeyValueError> {

@@ -110,7 +110,7 @@ fn pair_of<'a>(snapshot: &'a Snapshot, key: &str) -> Option<&'a KeyValue> {
     snapshot.pairs.iter().find(|pair| pair.key == key)
 }
 
-fn settings_in(pair: &KeyValue) -> Result<(NodeId, NodeSettings), MetadataError> {
+pub(crate) fn settings_in(pair: &KeyValue) -> Result<(NodeId, NodeSettings), MetadataError> {
     let bad = |reason: String| bad(&pair.key, reason);
     let name = pair.key.strip_prefix(keys::NODES).unwrap_or_default();
     let node = NodeId::new(name).map_err(|error| bad(error.to_string()))?;

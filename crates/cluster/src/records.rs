@@ -1,13 +1,15 @@
 //! The records of stores and shards as their JSON texts say them.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use simshard_topology::replication::{Epoch, InSync, Learner, ShardRecord, StoreId};
-use simshard_topology::{CorpusUid, NodeId, ShardSet};
+use simshard_topology::{CorpusUid, NodeId, ShardId, ShardSet};
 use uuid::Uuid;
 
 use crate::corpus::CorpusRecord;
+use crate::key_value::Snapshot;
 use crate::keys;
 use crate::raw_corpus::RawCorpus;
 use crate::store::MetadataError;
@@ -200,6 +202,21 @@ pub(crate) fn shard_text(key: &str, record: &ShardRecord) -> Result<String, Meta
         min_in_sync: record.min_in_sync,
     };
     text_of(key, &raw)
+}
+
+/// The record of each shard, if it can be understood.
+pub(crate) fn shards_in(
+    snapshot: &Snapshot,
+) -> impl Iterator<Item = (ShardId, Result<Arc<ShardRecord>, MetadataError>)> {
+    let pairs = snapshot.pairs.iter();
+    let pairs = pairs.map(|pair| (&*pair.key, &*pair.value));
+    let texts: BTreeMap<&str, &str> = pairs.collect();
+    ShardId::all().map(move |shard| {
+        let key = keys::shard(shard);
+        let text = texts.get(&*key).ok_or_else(|| missing(&key));
+        let record = text.and_then(|text| shard_of(&key, text));
+        (shard, record.map(Arc::new))
+    })
 }
 
 /// The record of a shard that has this text.

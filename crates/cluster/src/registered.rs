@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use simshard_topology::replication::StoreId;
 use simshard_topology::{NodeId, ShardMap, ShardSet};
 use uuid::Uuid;
 
@@ -12,6 +13,9 @@ use crate::membership::records_in;
 use crate::records::{self, RegisteredStore};
 use crate::store::MetadataError;
 use crate::targets::targets;
+
+/// Conditions that [`Registered::if_unchanged`] adds to a transaction.
+pub(crate) const REGISTRATION_OPERATIONS: usize = 2;
 
 /// The stores that are registered, and whether the cluster has begun.
 #[derive(Debug)]
@@ -47,6 +51,11 @@ impl Registered {
                 .ok_or(MetadataError::OtherName { node });
         }
         Ok(of_cluster().find(|other| other.node == store.node))
+    }
+
+    /// Whether a store is registered.
+    pub(crate) fn has(&self, store: StoreId) -> bool {
+        self.stores.iter().any(|other| other.id == store)
     }
 
     fn store_of(&self, node: &NodeId) -> Result<&RegisteredStore, MetadataError> {
@@ -110,16 +119,24 @@ impl Registered {
 
     /// Demands that neither the stores nor the cluster have changed since.
     pub(crate) fn if_unchanged(&self, transaction: Transaction) -> Transaction {
-        let unchanged = |transaction: Transaction, key, revision| match revision {
-            Some(revision) => transaction.if_unchanged(key, revision),
-            None => transaction.if_absent(key),
-        };
-        let transaction = unchanged(transaction, keys::CLUSTER, self.cluster);
-        unchanged(transaction, keys::REGISTRATIONS, self.registrations)
+        let transaction = if_still(transaction, keys::CLUSTER, self.cluster);
+        if_still(transaction, keys::REGISTRATIONS, self.registrations)
     }
 }
 
-fn revision_in(snapshot: &Snapshot, key: &str) -> Option<Revision> {
+/// Demands that a key is as it was read: written last by this revision, or absent.
+pub(crate) fn if_still(
+    transaction: Transaction,
+    key: &str,
+    revision: Option<Revision>,
+) -> Transaction {
+    match revision {
+        Some(revision) => transaction.if_unchanged(key, revision),
+        None => transaction.if_absent(key),
+    }
+}
+
+pub(crate) fn revision_in(snapshot: &Snapshot, key: &str) -> Option<Revision> {
     let mut pairs = snapshot.pairs.iter();
     let pair = pairs.find(|pair| pair.key == key);
     pair.map(|pair| pair.revision)
@@ -207,8 +224,6 @@ pub async fn registered_stores(
 
 #[cfg(test)]
 mod tests {
-    use simshard_topology::replication::StoreId;
-
     use super::*;
     use crate::node_settings::{NodeSettings, change_node_settings, node_settings};
     use crate::steps::tests::{cluster, registered};

@@ -2,6 +2,7 @@
 //!
 //! # Invariants
 //! - CS1: a record replaces only the one that its step was taken from (`of_two_who_take_a_step_one_does`).
+//! - CS2: what was written is known although the rest fails (`what_was_taken_is_known_though_the_rest_fails`).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -13,20 +14,30 @@ use simshard_topology::replication::{
 
 use crate::key_value::{KeyValueStore, MAX_OPERATIONS, Revision, Snapshot, Transaction};
 use crate::keys;
-use crate::membership::{commit, random_nonce, records_in, with_registrations};
+use crate::membership::{commit, random_nonce, with_registrations};
 use crate::records;
+use crate::registered::REGISTRATION_OPERATIONS;
 use crate::store::MetadataError;
 
 /// Attempts after others changed the records meanwhile.
 const MOST_ATTEMPTS: usize = 8;
 
-/// What became of changes of records.
+/// What became of changes of records, so far.
 #[derive(Debug)]
 pub struct Changed<E> {
     /// The records that were written.
     pub taken: ShardRecords,
     /// The shards whose records may not change so now, and why.
     pub refused: Vec<(ShardId, E)>,
+}
+
+impl<E> Default for Changed<E> {
+    fn default() -> Self {
+        Self {
+            taken: ShardRecords::new(),
+            refused: Vec::new(),
+        }
+    }
 }
 
 /// What became of steps.
@@ -37,32 +48,32 @@ pub type Forced = Changed<ForceError>;
 
 /// Takes the step of each shard that `step` names for its record; for the record after the step it must name none.
 /// `synced` tells the epoch of a shard that a store has reported, and `is_lost` whether a store of a record answers no
-/// searches. Another
-/// process may have taken the step: then it is not among those taken.
+/// searches. Another process may have taken the step: then it is not among those taken. `steps` has what was taken also
+/// if the rest fails, or the future is dropped (CS2).
 ///
 /// # Errors
 /// [`MetadataError::Raced`] if the records change all the time, else when the keys cannot be read, written or understood.
-/// Some steps may have been taken.
 pub async fn take_steps(
     keys: &dyn KeyValueStore,
     step: impl Fn(ShardId, &ShardRecord) -> Option<Step> + Send + Sync,
     synced: impl Fn(ShardId, StoreId) -> Epoch + Send + Sync,
     is_lost: impl Fn(ShardId, &ShardRecord, StoreId) -> bool + Send + Sync,
-) -> Result<Steps, MetadataError> {
+    steps: &mut Steps,
+) -> Result<(), MetadataError> {
     let next = |shard, record: &ShardRecord| {
         let step = step(shard, record)?;
         let synced = |store| synced(shard, store);
         let is_lost = |store| is_lost(shard, record, store);
         Some(record.after(step, random_nonce(), synced, is_lost))
     };
-    change(keys, next).await
+    change(keys, next, steps).await
 }
 
 /// Wishes for another number of replicas, and of hot ones, of the shards that `is_meant` names for their records. It must
 /// name none that has that wish already. `synced` tells the epoch of a shard that a store has reported.
 ///
 /// # Errors
-/// As [`take_steps`].
+/// As [`take_steps`]. Some wishes may have been written.
 pub async fn wish(
     keys: &dyn KeyValueStore,
     (want, hot): (u8, u8),
@@ -80,14 +91,16 @@ pub async fn wish(
             )
         })
     };
-    change(keys, next).await
+    let mut wished = Steps::default();
+    change(keys, next, &mut wished).await?;
+    Ok(wished)
 }
 
 /// Lets a store go on alone with the shards that `is_meant` names for their records; for forced ones it must name none.
 /// `answers` tells the stores that answer now.
 ///
 /// # Errors
-/// As [`take_steps`].
+/// As [`take_steps`]. The store may go on with some of the shards.
 pub async fn force(
     keys: &dyn KeyValueStore,
     store: StoreId,
@@ -97,38 +110,59 @@ pub async fn force(
     let next = |shard, record: &ShardRecord| {
         is_meant(shard, record).then(|| record.forced(store, random_nonce(), &answers))
     };
-    change(keys, next).await
+    let mut forced = Forced::default();
+    change(keys, next, &mut forced).await?;
+    Ok(forced)
 }
 
-/// Replaces the record of each shard that has a next one.
+/// Replaces the record of each shard that has a next one. Fails after that if a record cannot be understood.
 async fn change<E>(
     keys: &dyn KeyValueStore,
     next: impl Fn(ShardId, &ShardRecord) -> Option<Result<ShardRecord, E>>,
-) -> Result<Changed<E>, MetadataError> {
-    let mut taken = ShardRecords::new();
+    changed: &mut Changed<E>,
+) -> Result<(), MetadataError> {
     for _ in 0..MOST_ATTEMPTS {
-        let Plan { planned, refused } = plan(&keys.read(keys::SHARDS).await?, &next)?;
-        let mut has_conflict = false;
-        let (registered, most) = if planned.iter().any(|change| change.newcomer.is_some()) {
-            let (change, stores) = with_registrations(keys).await?;
-            check_newcomers(&planned, &stores)?;
-            (Some(change), MAX_OPERATIONS - 2)
+        let Plan {
+            planned,
+            refused,
+            all_read,
+        } = plan(&keys.read(keys::SHARDS).await?, &next);
+        changed.refused = refused;
+        let has_newcomer = planned.iter().any(|change| change.newcomer.is_some());
+        let most = if has_newcomer {
+            MAX_OPERATIONS - REGISTRATION_OPERATIONS
         } else {
-            (None, MAX_OPERATIONS)
+            MAX_OPERATIONS
         };
+        let mut has_conflict = false;
         for some in planned.chunks(most) {
-            if replace(keys, some, registered.clone().unwrap_or_default()).await? {
+            if replace(keys, some, among_registered(keys, some).await?).await? {
                 let written = some.iter();
-                taken.extend(written.map(|change| (change.shard, Arc::clone(&change.next))));
+                let written = written.map(|change| (change.shard, Arc::clone(&change.next)));
+                changed.taken.extend(written);
             } else {
                 has_conflict = true;
             }
         }
         if !has_conflict {
-            return Ok(Changed { taken, refused });
+            return all_read;
         }
     }
     Err(MetadataError::Raced)
+}
+
+/// What a transaction begins with: where it has newcomers, these must stay registered until it is made. The registrations
+/// are read for each, as each changes them.
+async fn among_registered(
+    keys: &dyn KeyValueStore,
+    some: &[Replacement],
+) -> Result<Transaction, MetadataError> {
+    if some.iter().all(|change| change.newcomer.is_none()) {
+        return Ok(Transaction::new());
+    }
+    let (change, stores) = with_registrations(keys).await?;
+    check_newcomers(some, &stores)?;
+    Ok(change)
 }
 
 /// A record that is to replace another.
@@ -145,16 +179,25 @@ struct Replacement {
 struct Plan<E> {
     planned: Vec<Replacement>,
     refused: Vec<(ShardId, E)>,
+    /// Fails with the first record that cannot be understood. It keeps no other shard as it is.
+    all_read: Result<(), MetadataError>,
 }
 
 fn plan<E>(
     shards: &Snapshot,
     next: impl Fn(ShardId, &ShardRecord) -> Option<Result<ShardRecord, E>>,
-) -> Result<Plan<E>, MetadataError> {
-    let (mut planned, mut refused) = (Vec::new(), Vec::new());
+) -> Plan<E> {
+    let (mut planned, mut refused, mut all_read) = (Vec::new(), Vec::new(), Ok(()));
     let pairs = shards.pairs.iter().map(|pair| (&*pair.key, pair.revision));
     let revisions: BTreeMap<&str, Revision> = pairs.collect();
-    for (shard, record) in records_in(shards)? {
+    for (shard, record) in records::shards_in(shards) {
+        let record = match record {
+            Ok(record) => record,
+            Err(error) => {
+                all_read = all_read.and(Err(error));
+                continue;
+            }
+        };
         match next(shard, &record) {
             Some(Ok(next)) => planned.push(Replacement {
                 newcomer: newcomer(&record, &next),
@@ -166,7 +209,11 @@ fn plan<E>(
             None => {}
         }
     }
-    Ok(Plan { planned, refused })
+    Plan {
+        planned,
+        refused,
+        all_read,
+    }
 }
 
 /// The store that a record names and the one before it does not.
@@ -215,12 +262,14 @@ async fn replace(
 
 #[cfg(test)]
 pub(crate) mod tests {
+    use simshard_topology::replication::Incarnation;
     use simshard_topology::{NodeId, ShardSet};
 
     use super::*;
     use crate::corpora::Corpora;
+    use crate::disturbed::{Before, Disturbed};
     use crate::key_value::{KeyValueStore, MemoryKeyValues, Outcome};
-    use crate::membership::{initialize, register, shard_records};
+    use crate::membership::{initialize, register, register_start, shard_records};
     use crate::records::RegisteredStore;
 
     const STORES: [StoreId; 3] = [StoreId([1; 16]), StoreId([2; 16]), StoreId([3; 16])];
@@ -257,12 +306,27 @@ pub(crate) mod tests {
         keys
     }
 
+    /// What became of steps, if all went well.
+    async fn taken(
+        keys: &dyn KeyValueStore,
+        step: impl Fn(ShardId, &ShardRecord) -> Option<Step> + Send + Sync,
+        synced: Epoch,
+    ) -> Result<Steps, MetadataError> {
+        let mut steps = Steps::default();
+        let none_lost = |_, _: &ShardRecord, _| false;
+        take_steps(keys, step, |_, _| synced, none_lost, &mut steps).await?;
+        Ok(steps)
+    }
+
     fn evict(store: StoreId) -> impl Fn(ShardId, &ShardRecord) -> Option<Step> {
         move |_, record| record.in_sync(store).map(|_| Step::Evict(store))
     }
 
-    const fn none_lost(_: ShardId, _: &ShardRecord, _: StoreId) -> bool {
-        false
+    fn add(store: StoreId) -> impl Fn(ShardId, &ShardRecord) -> Option<Step> {
+        move |_, record| {
+            let is_there = record.write_set().any(|named| named == store);
+            (!is_there).then_some(Step::AddLearner(store))
+        }
     }
 
     const LATEST: Epoch = Epoch {
@@ -274,11 +338,10 @@ pub(crate) mod tests {
     async fn a_store_leaves_all_its_shards_in_batches() {
         let keys = cluster().await;
         let before = keys.read("").await.unwrap().revision;
-        let nothing_reported = |_, _| Epoch::NONE;
-        let steps = take_steps(&keys, evict(STORES[0]), nothing_reported, none_lost).await;
+        let steps = taken(&keys, evict(STORES[0]), Epoch::NONE).await;
         let steps = steps.unwrap();
-        let taken: ShardSet = steps.taken.keys().copied().collect();
-        assert_eq!((taken, steps.refused.len()), (ShardSet::ALL, 0));
+        let shards: ShardSet = steps.taken.keys().copied().collect();
+        assert_eq!((shards, steps.refused.len()), (ShardSet::ALL, 0));
         let after = keys.read("").await.unwrap().revision;
         assert_eq!(after.0 - before.0, 2);
         assert_eq!(shard_records(&keys).await.unwrap(), steps.taken);
@@ -287,21 +350,19 @@ pub(crate) mod tests {
             assert_eq!(record.in_sync.len(), 2);
         }
         // Nothing is left to do.
-        let again = take_steps(&keys, evict(STORES[0]), nothing_reported, none_lost).await;
+        let again = taken(&keys, evict(STORES[0]), Epoch::NONE).await;
         assert!(again.unwrap().taken.is_empty());
     }
 
     #[tokio::test]
     async fn a_step_that_may_not_be_taken_says_why() {
         let keys = cluster().await;
-        let _ = take_steps(&keys, evict(STORES[0]), |_, _| Epoch::NONE, none_lost)
-            .await
-            .unwrap();
+        let _ = taken(&keys, evict(STORES[0]), Epoch::NONE).await.unwrap();
         for (reported, expected) in [
             (Epoch::NONE, "too few stores"),
             (LATEST, "an eviction must"),
         ] {
-            let steps = take_steps(&keys, evict(STORES[1]), |_, _| reported, none_lost).await;
+            let steps = taken(&keys, evict(STORES[1]), reported).await;
             let steps = steps.unwrap();
             assert_eq!((steps.taken.len(), steps.refused.len()), (0, 256));
             let (_, why) = steps.refused[0];
@@ -348,34 +409,28 @@ pub(crate) mod tests {
         let refused = register(&keys, &registered(new)).await.unwrap_err();
         let held = matches!(&refused, MetadataError::StoreHolds { shards, .. } if *shards == ShardSet::ALL);
         assert!(held, "{refused}");
-        let nothing_reported = |_, _| Epoch::NONE;
-        take_steps(&keys, evict(old), nothing_reported, none_lost)
-            .await
-            .unwrap();
+        taken(&keys, evict(old), Epoch::NONE).await.unwrap();
         // However often it starts before it is in sync.
         for _ in 0..2 {
             assert!(register(&keys, &registered(new)).await.unwrap());
         }
-        let add = |store| {
-            move |_, record: &ShardRecord| {
-                let is_there = record.write_set().any(|named| named == store);
-                (!is_there).then_some(Step::AddLearner(store))
-            }
-        };
-        let steps = take_steps(&keys, add(old), |_, _| LATEST, none_lost).await;
+        let steps = taken(&keys, add(old), LATEST).await;
         assert!(
             matches!(steps, Err(MetadataError::NotRegistered { .. })),
             "{steps:?}"
         );
-        let steps = take_steps(&keys, add(new), |_, _| LATEST, none_lost)
-            .await
-            .unwrap();
+        let steps = taken(&keys, add(new), LATEST).await.unwrap();
         assert_eq!(steps.taken.len(), 256);
         let in_sync = RegisteredStore {
             in_sync: BTreeMap::from([(Epoch::FIRST, ShardSet::ALL)]),
             ..registered(new)
         };
         assert!(!register(&keys, &in_sync).await.unwrap());
+        let start = Incarnation {
+            number: 1,
+            nonce: 7,
+        };
+        assert!(register_start(&keys, &in_sync, start).await.unwrap());
         assert!(!register(&keys, &registered(new)).await.unwrap());
     }
 
@@ -392,6 +447,40 @@ pub(crate) mod tests {
         assert_eq!(keys.commit(&before).await.unwrap(), Outcome::Conflict);
     }
 
+    /// A cluster, and a store that has registered since.
+    async fn with_newcomer() -> (MemoryKeyValues, StoreId) {
+        let (keys, new) = (cluster().await, registered(StoreId([4; 16])));
+        register(&keys, &new).await.unwrap();
+        (keys, new.id)
+    }
+
+    #[tokio::test]
+    async fn a_store_comes_to_all_shards_without_conflicts_with_itself() {
+        let (keys, new) = with_newcomer().await;
+        let keys = Disturbed::commits(keys, []);
+        let steps = taken(&keys, add(new), LATEST).await.unwrap();
+        assert_eq!(steps.taken.len(), 256);
+        assert_eq!(keys.committed(), (3, 0));
+    }
+
+    /// CS2.
+    #[tokio::test]
+    async fn what_was_taken_is_known_though_the_rest_fails() {
+        let (keys, new) = with_newcomer().await;
+        let keys = Disturbed::commits(keys, [Before::Nothing, Before::Failure]);
+        let mut steps = Steps::default();
+        let none_lost = |_, _: &ShardRecord, _| false;
+        let outcome = take_steps(&keys, add(new), |_, _| LATEST, none_lost, &mut steps).await;
+        assert!(
+            matches!(outcome, Err(MetadataError::KeyValues(_))),
+            "{outcome:?}"
+        );
+        let mut records = shard_records(&keys).await.unwrap();
+        records.retain(|_, record| record.names(new));
+        assert!(!records.is_empty());
+        assert_eq!(steps.taken, records);
+    }
+
     /// CS1.
     #[tokio::test]
     async fn of_two_who_take_a_step_one_does() {
@@ -400,8 +489,8 @@ pub(crate) mod tests {
         let leaves = |_, record: &ShardRecord| {
             Some(record.after(Step::Evict(STORES[1]), 7, |_| LATEST, |_| false))
         };
-        let planned = plan(&seen, leaves).unwrap().planned;
-        let steps = take_steps(&keys, evict(STORES[0]), |_, _| LATEST, none_lost).await;
+        let planned = plan(&seen, leaves).planned;
+        let steps = taken(&keys, evict(STORES[0]), LATEST).await;
         let steps = steps.unwrap();
         assert!(
             !replace(&keys, &planned[..MAX_OPERATIONS], Transaction::new())

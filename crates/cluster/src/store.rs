@@ -182,7 +182,7 @@ pub enum MetadataError {
     KeyValues(KeyValueError),
     #[error(
         "the key {key} of the metadata holds no record that this version knows: {reason}; a newer Simshard may have \
-         written it: upgrade, else restore the metadata from a backup"
+         written it: upgrade, else put back the text that this key had, and leave all others as they are"
     )]
     BadRecord { key: String, reason: String },
     #[error(
@@ -229,7 +229,10 @@ pub enum MetadataError {
     NoneBegins { shards: ShardSet },
     #[error("there is a cluster already: `simshard cluster nodes` lists its nodes")]
     AlreadyInitialized,
-    #[error("there is no cluster yet: `simshard cluster init` begins one")]
+    #[error(
+        "there is no cluster yet: `simshard cluster init` begins one; if there was one, its metadata is lost: stop all \
+         processes first"
+    )]
     NoCluster,
     #[error("these nodes have not registered: {missing}; start them with the same --metadata")]
     NotRegistered { missing: String },

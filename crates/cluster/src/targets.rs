@@ -3,7 +3,7 @@
 //!
 //! # Invariants
 //! - TG1: when it is set, a target names as many nodes as the shard is to have replicas. Each has registered, and is not
-//!   drained (`targets_that_cannot_be_met_are_refused`).
+//!   drained (`targets_that_cannot_be_met_are_refused`, `targets_are_checked_as_they_are_set`).
 //! - TG2: a target that cannot be understood keeps nodes and operators from nothing else
 //!   (`a_target_that_is_damaged_is_left_out`).
 
@@ -11,17 +11,22 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
+use simshard_topology::replication::ShardRecords;
 use simshard_topology::{NodeId, ShardId, ShardSet};
 use tokio::sync::watch;
+use uuid::Uuid;
 
 use crate::followed_each::{each, follow_each};
-use crate::key_value::{KeyValue, KeyValueStore, MAX_OPERATIONS, Outcome, Transaction};
+use crate::key_value::{KeyValue, KeyValueStore, MAX_OPERATIONS, Outcome, Snapshot, Transaction};
 use crate::keys;
-use crate::membership::shard_records;
-use crate::node_settings::node_settings;
-use crate::records::{bad, text_of};
-use crate::registered::registered_stores;
+use crate::membership::commit;
+use crate::node_settings::{SettingsOfNodes, settings_in};
+use crate::records::{bad, shards_in, text_of};
+use crate::registered::{REGISTRATION_OPERATIONS, Registered, if_still, revision_in};
 use crate::store::MetadataError;
+
+/// Attempts after others changed meanwhile what targets are checked against.
+const MOST_ATTEMPTS: usize = 8;
 
 /// The nodes that are to hold each shard. A shard without an entry may be anywhere.
 pub type Targets = BTreeMap<ShardId, BTreeSet<NodeId>>;
@@ -46,31 +51,25 @@ pub async fn targets(
 /// Sets these targets, and removes those of the shards in `free`. Others stay.
 ///
 /// # Errors
-/// [`MetadataError::BadTarget`] if a node has not registered, or their number is not that of the replicas. Else when the
-/// keys cannot be read or written; some may be set then.
+/// [`MetadataError::BadTarget`] if a node has not registered or is drained, or their number is not that of the replicas.
+/// [`MetadataError::Raced`] if that changes all the time. Else when the keys cannot be read or written. Some may be set
+/// then, but for those that are refused from the beginning.
 pub async fn set_targets(
     keys: &dyn KeyValueStore,
     targets: &Targets,
     free: ShardSet,
 ) -> Result<(), MetadataError> {
-    check(keys, targets).await?;
-    let set = targets.iter().map(|(shard, nodes)| {
-        let key = keys::target(*shard);
-        let nodes = nodes.iter().map(ToString::to_string).collect();
-        let text = text_of(&key, &RawTarget { nodes })?;
-        Ok((key, Some(text)))
-    });
-    let freed = free.iter().map(|shard| Ok((keys::target(shard), None)));
-    let changes: Vec<(String, Option<String>)> =
-        set.chain(freed).collect::<Result<_, MetadataError>>()?;
-    for some in changes.chunks(MAX_OPERATIONS) {
-        let mut change = Transaction::new();
-        for (key, text) in some {
-            change = match text {
-                Some(text) => change.put(&**key, &**text),
-                None => change.delete(&**key),
-            };
-        }
+    let targets: Vec<Target> = targets.iter().collect();
+    Checked::against(keys, &targets).await?;
+    for some in parts(&targets) {
+        set(keys, some).await?;
+    }
+    let free: Vec<ShardId> = free.iter().collect();
+    for some in free.chunks(MAX_OPERATIONS) {
+        let all = some.iter();
+        let change = all.fold(Transaction::new(), |change, shard| {
+            change.delete(keys::target(*shard))
+        });
         match keys.commit(&change).await? {
             Outcome::Committed(_) => {}
             // It has no condition.
@@ -80,30 +79,114 @@ pub async fn set_targets(
     Ok(())
 }
 
-/// TG1.
-async fn check(keys: &dyn KeyValueStore, targets: &Targets) -> Result<(), MetadataError> {
-    let records = shard_records(keys).await?;
-    let stores = registered_stores(keys).await?;
-    let known: BTreeSet<&NodeId> = stores.iter().map(|store| &store.node).collect();
-    let settings = node_settings(keys, |_| {}).await?;
-    let is_drained = |node: &&NodeId| settings.get(node).is_some_and(|node| node.is_drained);
-    for (&shard, nodes) in targets {
-        let refuse = |reason| Err(MetadataError::BadTarget { shard, reason });
-        if let Some(unknown) = nodes.iter().find(|node| !known.contains(node)) {
-            return refuse(format!("no node {unknown} has registered"));
+type Target<'a> = (&'a ShardId, &'a BTreeSet<NodeId>);
+
+/// Parts that fit into a transaction each, with what they are checked against.
+fn parts<'a>(mut targets: &'a [Target<'a>]) -> Vec<&'a [Target<'a>]> {
+    let mut parts = Vec::new();
+    while !targets.is_empty() {
+        let mut nodes = BTreeSet::new();
+        let fits = |&(place, (_, named)): &(usize, &Target<'a>)| {
+            nodes.extend(named.iter());
+            place == 0 || REGISTRATION_OPERATIONS + place + 1 + nodes.len() <= MAX_OPERATIONS
+        };
+        let count = targets.iter().enumerate().take_while(fits).count();
+        let (part, rest) = targets.split_at(count);
+        parts.push(part);
+        targets = rest;
+    }
+    parts
+}
+
+/// Sets targets together. What they are checked against must be the same then (TG1).
+async fn set(keys: &dyn KeyValueStore, targets: &[Target<'_>]) -> Result<(), MetadataError> {
+    for _ in 0..MOST_ATTEMPTS {
+        let mut change = Checked::against(keys, targets).await?.if_still(targets);
+        for (shard, nodes) in targets {
+            let key = keys::target(**shard);
+            let nodes = nodes.iter().map(ToString::to_string).collect();
+            let text = text_of(&key, &RawTarget { nodes })?;
+            change = change.put(key, text);
         }
-        if let Some(drained) = nodes.iter().find(is_drained) {
-            return refuse(format!("node {drained} is drained"));
-        }
-        let want = usize::from(records[&shard].want);
-        if nodes.len() != want {
-            let count = nodes.len();
-            return refuse(format!(
-                "it is to have {want} replicas, and {count} nodes are named"
-            ));
+        // A node that is about to be taken out stays, as this is a change of registrations.
+        let mark = Uuid::new_v4().to_string();
+        change = change.put(keys::REGISTRATIONS, &*mark);
+        if commit(keys, &change, keys::REGISTRATIONS, &mark)
+            .await?
+            .is_some()
+        {
+            return Ok(());
         }
     }
-    Ok(())
+    Err(MetadataError::Raced)
+}
+
+/// What targets were checked against, as it was read.
+struct Checked {
+    registered: Registered,
+    settings: Snapshot,
+    shards: Snapshot,
+}
+
+impl Checked {
+    /// TG1.
+    async fn against(
+        keys: &dyn KeyValueStore,
+        targets: &[Target<'_>],
+    ) -> Result<Self, MetadataError> {
+        let read = Self {
+            // First, as what it reads is compared by one revision.
+            registered: Registered::read(keys).await?,
+            settings: keys.read(keys::NODES).await?,
+            shards: keys.read(keys::SHARDS).await?,
+        };
+        if read.registered.cluster.is_none() {
+            return Err(MetadataError::NoCluster);
+        }
+        // A damaged record of another shard is in the way of none.
+        let mut records = ShardRecords::new();
+        for (shard, record) in shards_in(&read.shards) {
+            if targets.iter().any(|(meant, _)| **meant == shard) {
+                records.insert(shard, record?);
+            }
+        }
+        let stores = read.registered.stores.iter();
+        let known: BTreeSet<&NodeId> = stores.map(|store| &store.node).collect();
+        let settings: SettingsOfNodes = each(&read.settings, settings_in, |_| {});
+        let is_drained = |node: &&NodeId| settings.get(node).is_some_and(|node| node.is_drained);
+        for &(&shard, nodes) in targets {
+            let refuse = |reason| Err(MetadataError::BadTarget { shard, reason });
+            if let Some(unknown) = nodes.iter().find(|node| !known.contains(node)) {
+                return refuse(format!("no node {unknown} has registered"));
+            }
+            if let Some(drained) = nodes.iter().find(is_drained) {
+                return refuse(format!("node {drained} is drained"));
+            }
+            let want = usize::from(records[&shard].want);
+            if nodes.len() != want {
+                let count = nodes.len();
+                return refuse(format!(
+                    "it is to have {want} replicas, and {count} nodes are named"
+                ));
+            }
+        }
+        Ok(read)
+    }
+
+    /// Demands that what these targets were checked against has not changed.
+    fn if_still(&self, targets: &[Target<'_>]) -> Transaction {
+        let mut change = self.registered.if_unchanged(Transaction::new());
+        let nodes = targets.iter().flat_map(|(_, nodes)| nodes.iter());
+        for node in BTreeSet::from_iter(nodes) {
+            let key = keys::node(node);
+            change = if_still(change, &key, revision_in(&self.settings, &key));
+        }
+        for (shard, _) in targets {
+            let key = keys::shard(**shard);
+            change = if_still(change, &key, revision_in(&self.shards, &key));
+        }
+        change
+    }
 }
 
 /// Follows the targets, and tells of each change, as long as it is polled. One that cannot be understood counts as none.
@@ -135,9 +218,14 @@ fn target_in(pair: &KeyValue) -> Result<(ShardId, BTreeSet<NodeId>), MetadataErr
 mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
 
+    use simshard_topology::replication::StoreId;
+
     use super::*;
+    use crate::disturbed::{Before, Disturbed};
+    use crate::membership::register;
     use crate::node_settings::{NodeSettings, change_node_settings};
-    use crate::steps::tests::cluster;
+    use crate::registered::unregister;
+    use crate::steps::tests::{cluster, registered};
 
     fn nodes(names: &[&str]) -> BTreeSet<NodeId> {
         let names = names.iter();
@@ -177,6 +265,63 @@ mod tests {
             );
             assert!(targets(&keys, |_| {}).await.unwrap().is_empty());
         }
+    }
+
+    /// TG1.
+    #[tokio::test]
+    async fn targets_are_checked_as_they_are_set() {
+        let shard = ShardId(7);
+        let spare = registered(StoreId([4; 16]));
+        let record = cluster().await.read("shards/07").await.unwrap().pairs;
+        let fewer = record[0].value.replace(r#""want":3"#, r#""want":2"#);
+        for (others_do, reason) in [
+            (
+                Transaction::new()
+                    .put(keys::REGISTRATIONS, "others")
+                    .delete(keys::store(spare.id)),
+                "no node n4 has registered",
+            ),
+            (
+                Transaction::new().put("nodes/n4", r#"{"drained":true}"#),
+                "node n4 is drained",
+            ),
+            (
+                Transaction::new().put("shards/07", fewer),
+                "it is to have 2 replicas, and 3 nodes are named",
+            ),
+        ] {
+            let keys = cluster().await;
+            register(&keys, &spare).await.unwrap();
+            let keys = Disturbed::commits(keys, [Before::Change(others_do)]);
+            let set = Targets::from([(shard, nodes(&["n1", "n2", "n4"]))]);
+            let refused = set_targets(&keys, &set, ShardSet::EMPTY).await.unwrap_err();
+            assert!(refused.to_string().ends_with(reason), "{refused}");
+            assert!(targets(&keys, |_| {}).await.unwrap().is_empty());
+        }
+        // What is no hindrance is met in the second attempt.
+        let keys = cluster().await;
+        let settings = Transaction::new().put("nodes/n3", r#"{"capacity":2}"#);
+        let keys = Disturbed::commits(keys, [Before::Change(settings)]);
+        let set = Targets::from([(shard, nodes(&["n1", "n2", "n3"]))]);
+        set_targets(&keys, &set, ShardSet::EMPTY).await.unwrap();
+        assert_eq!(keys.committed(), (2, 1));
+        assert_eq!(targets(&keys, |_| {}).await.unwrap(), set);
+    }
+
+    /// TG1: of two that happen at once, one sees the other.
+    #[tokio::test]
+    async fn a_node_is_not_taken_out_while_a_target_is_set() {
+        let (keys, spare) = (cluster().await, registered(StoreId([4; 16])));
+        register(&keys, &spare).await.unwrap();
+        let set = Targets::from([(ShardId(7), nodes(&["n1", "n2", "n4"]))]);
+        // What is set between the readings of one who takes the node out and its commit.
+        let other = Registered::read(&keys).await.unwrap();
+        set_targets(&keys, &set, ShardSet::EMPTY).await.unwrap();
+        let out = other.if_unchanged(Transaction::new());
+        let out = out.delete(keys::store(spare.id));
+        assert_eq!(keys.commit(&out).await.unwrap(), Outcome::Conflict);
+        let refused = unregister(&keys, &spare.node).await;
+        assert!(matches!(refused, Err(MetadataError::StillHolds { .. })));
     }
 
     /// TG2.

@@ -53,10 +53,15 @@ impl Membership {
         let others = self
             .peers
             .keep(self.registration.keys(), engine, followed.clone());
+        let registered = self.registration.keep_registered(followed.clone());
         let corpora = keep_reconciled(engine, metadata, self.peers.agreed());
+        let reported = |shard, store| self.peers.reported_epoch(shard, store);
+        let read = async || metadata.layout().await.ok();
+        let told = self.peers.told();
         tokio::select! {
-            problem = install_all(engine, &self.peers, metadata, followed) => ServeError::Records(problem),
+            problem = install_all(engine, reported, told, read, followed) => ServeError::Records(problem),
             problem = self.registration.keep_published(|| engine.synced()) => problem.into(),
+            problem = registered => problem.into(),
             // Neither of these ends.
             never = async { tokio::join!(others, corpora); pending().await } => never,
         }

@@ -6,14 +6,18 @@
 //! - RG3: a node whose directory lacks a record that it told another node to be on disk does not serve, if that one still
 //!   runs and answers.
 //! - RG5: a directory whose store cannot be opened begins no start, as that would count against the right one.
+//! - RG6: a node registers where it answers only once its start is the last one of its store, and again if another address
+//!   is registered meanwhile. So a copy that is refused, or waits, leaves the address of a node that runs.
 
+use std::future::pending;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use simshard_cluster::{
-    KeyValueError, KeyValueStore, MetadataError, Published, Snapshot, follow, publish, published,
-    published_in, published_key, random_nonce,
+    ClusterLayout, KeyValueError, KeyValueStore, MetadataError, Published, RegisteredStore,
+    Snapshot, follow, publish, published, published_in, published_key, random_nonce,
+    register_start,
 };
 use simshard_storage::{Claim, OpenError};
 use simshard_topology::replication::{
@@ -35,7 +39,7 @@ const PAUSE: Duration = Duration::from_millis(100);
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs, reason = "the messages say what is meant")]
 pub enum RegistrationError {
-    #[error("{} is not as this store left it: {problem}; {}", path.display(), advice(problem))]
+    #[error("{} does not fit the metadata: {problem}; {}", path.display(), advice(problem))]
     Stale { path: PathBuf, problem: StaleStore },
     #[error(
         "{} was given up: a copy of it was started meanwhile, and this node ends; keep one of the two, and never start \
@@ -57,7 +61,8 @@ pub enum RegistrationError {
 #[derive(Debug)]
 pub struct Registration {
     keys: Arc<dyn KeyValueStore>,
-    store: StoreId,
+    /// As it is registered.
+    store: RegisteredStore,
     path: PathBuf,
     incarnation: Incarnation,
     published: watch::Receiver<Arc<Snapshot>>,
@@ -66,15 +71,17 @@ pub struct Registration {
 }
 
 impl Registration {
-    /// Makes this start the newest one of the store, in its directory and in the metadata. Whether changes may be lost
-    /// is for an operator to say, with `accepts_loss`.
+    /// Makes this start the newest one of the store, in its directory and in the metadata, and registers where it answers
+    /// (RG6). Whether changes may be lost is for an operator to say, with `accepts_loss`.
     ///
     /// # Errors
-    /// [`RegistrationError::Stale`] if the directory is not the one that ran last, else when it or the metadata cannot
-    /// be read or written. A directory that the store could not open begins no start (RG5).
+    /// [`RegistrationError::Stale`] if the directory is not the one that ran last. [`RegistrationError::Replaced`] if
+    /// another start begins meanwhile. Else when the directory or the metadata cannot be read or written. A directory that
+    /// the store could not open begins no start (RG5).
     pub async fn enter(
         keys: &Arc<dyn KeyValueStore>,
         claim: &mut Claim,
+        store: RegisteredStore,
         accepts_loss: bool,
         interval: Duration,
     ) -> Result<Self, RegistrationError> {
@@ -87,19 +94,30 @@ impl Registration {
             Ok(()) => info!("the node sees again whether a copy of it was started"),
         };
         let followed = follow(Arc::clone(keys), published_key(claim.store), on_turn).await;
-        Ok(Self {
+        let entered = Self {
             keys: Arc::clone(keys),
-            store: claim.store,
+            store,
             path: claim.path().to_owned(),
             incarnation,
             published: followed.map_err(MetadataError::from)?,
             interval,
-        })
+        };
+        entered.register().await?;
+        Ok(entered)
+    }
+
+    /// Registers where this node answers, while its start is the last one (RG6).
+    async fn register(&self) -> Result<(), RegistrationError> {
+        if register_start(&*self.keys, &self.store, self.incarnation).await? {
+            return Ok(());
+        }
+        let path = self.path.clone();
+        Err(RegistrationError::Replaced { path })
     }
 
     /// The store, and the number of its start.
     pub(crate) const fn start(&self) -> (StoreId, u64) {
-        (self.store, self.incarnation.number)
+        (self.store.id, self.incarnation.number)
     }
 
     /// The keys of the cluster.
@@ -110,16 +128,49 @@ impl Registration {
     /// Checks that no copy was started, as far as this process has heard (RG1).
     ///
     /// # Errors
-    /// [`RegistrationError::Replaced`] if one was.
+    /// [`RegistrationError::Replaced`] if one was, [`RegistrationError::Stale`] if the metadata went back in time.
     pub(crate) fn check(&self) -> Result<Published, RegistrationError> {
-        let published = published_in(&self.published.borrow(), self.store)?;
+        let published = published_in(&self.published.borrow(), self.store.id)?;
         match published {
-            Some((_, known)) if known.incarnation != self.incarnation => {
-                let path = self.path.clone();
-                Err(RegistrationError::Replaced { path })
-            }
+            Some((_, known)) if known.incarnation != self.incarnation => Err(self.ended_by(&known)),
             // It may be absent: then the metadata was lost, and nothing is compared.
             Some(_) | None => Ok(published),
+        }
+    }
+
+    /// Why this node ends, as the metadata holds another start.
+    fn ended_by(&self, known: &PublishedStore) -> RegistrationError {
+        let path = self.path.clone();
+        // A copy takes a later number than the metadata held, so it was this start that was not there.
+        if known.incarnation.number < self.incarnation.number {
+            let problem = StaleStore::OlderMetadata;
+            return RegistrationError::Stale { path, problem };
+        }
+        RegistrationError::Replaced { path }
+    }
+
+    /// Registers where this node answers whenever the metadata has another address of it (RG6). Returns why the node may
+    /// not go on. Failures pass.
+    pub(crate) async fn keep_registered(
+        &self,
+        mut followed: watch::Receiver<Arc<ClusterLayout>>,
+    ) -> RegistrationError {
+        loop {
+            let own = followed.borrow_and_update().node_of(self.store.id).cloned();
+            if let Some(other) = own.filter(|own| own.address != self.store.address) {
+                let (own, other) = (&self.store.address, other.address);
+                match self.register().await {
+                    Ok(()) => warn!(%own, %other, "another address was registered for this node"),
+                    Err(RegistrationError::Metadata(error)) => {
+                        warn!(%own, %other, %error, "another address is registered for this node");
+                    }
+                    Err(ended) => return ended,
+                }
+            }
+            let changed = timeout(self.interval, followed.changed()).await;
+            if let Ok(Err(_)) = changed {
+                return pending().await;
+            }
         }
     }
 
@@ -136,9 +187,10 @@ impl Registration {
                 _ = ticks.tick() => true,
             };
             let attempt = match self.check() {
-                Err(replaced @ RegistrationError::Replaced { .. }) => return replaced,
                 Ok(read) if is_time => self.publish(read, synced()).await.map(|_| ()),
-                checked => checked.map(|_| ()),
+                Ok(_) => Ok(()),
+                Err(passes @ RegistrationError::Metadata(_)) => Err(passes),
+                Err(ended) => return ended,
             };
             match &attempt {
                 Err(error) if !is_failing => {
@@ -155,7 +207,7 @@ impl Registration {
     pub(crate) async fn publish_last(&self, synced: u64) {
         let attempt = async {
             loop {
-                let read = published(&*self.keys, self.store).await?;
+                let read = published(&*self.keys, self.store.id).await?;
                 match self.publish(read, synced).await {
                     Ok(false) => {}
                     Err(error) if is_unknown(&error) => sleep(PAUSE).await,
@@ -178,7 +230,7 @@ impl Registration {
                 if known.incarnation == self.incarnation && known.synced < synced =>
             {
                 let news = PublishedStore { synced, ..known };
-                Ok(publish(&*self.keys, self.store, Some(revision), &news).await?)
+                Ok(publish(&*self.keys, self.store.id, Some(revision), &news).await?)
             }
             Some(_) | None => Ok(true),
         }
@@ -201,8 +253,9 @@ const fn advice(problem: &StaleStore) -> &'static str {
              give --accept-lost-changes once: searches then miss what was inserted since, and find what was removed"
         }
         StaleStore::OlderMetadata => {
-            "start the node with the metadata that it had; if that is gone, give --accept-lost-changes once: the \
-             corpora are then those of that time, and their records may need `simshard corpus recover`"
+            "stop all nodes, give the cluster the metadata that it had last, and start them; if that is gone, stop all \
+             nodes, delete all keys of the cluster, start the nodes with their directories, then run `simshard cluster \
+             init` and `simshard corpus recover`, as docs/operating.md tells under \"If the metadata is lost\""
         }
     }
 }
@@ -302,16 +355,35 @@ fn renew(
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
+    use std::collections::BTreeSet;
     use std::fs;
     use std::path::Path;
 
-    use simshard_cluster::{MemoryKeyValues, Transaction};
+    use simshard_cluster::{
+        Corpora, KeyValueMetadata, MemoryKeyValues, MetadataStore, Transaction, initialize,
+        register,
+    };
     use simshard_storage::Store;
+    use simshard_topology::{NodeId, plan_evenly};
 
     use super::*;
 
     const NEVER: Duration = Duration::from_secs(3600);
+
+    /// What the node n1 registers, with the store of a directory.
+    pub(crate) fn store_of(claim: &Claim) -> RegisteredStore {
+        RegisteredStore {
+            id: claim.store,
+            node: NodeId::new("n1").unwrap(),
+            address: "http://127.0.0.1:7470".to_owned(),
+            next_generation: 0,
+            corpora: BTreeSet::new(),
+            in_sync: claim.in_sync(),
+            partners: claim.partners(),
+            is_replacement: false,
+        }
+    }
 
     async fn start(
         keys: &Arc<dyn KeyValueStore>,
@@ -320,7 +392,8 @@ mod tests {
     ) -> Result<Registration, RegistrationError> {
         let mut claim = Store::claim(directory)?;
         check_directory(&**keys, &claim, accepts_loss).await?;
-        Registration::enter(keys, &mut claim, accepts_loss, NEVER).await
+        let store = store_of(&claim);
+        Registration::enter(keys, &mut claim, store, accepts_loss, NEVER).await
     }
 
     fn memory() -> Arc<dyn KeyValueStore> {
@@ -328,7 +401,7 @@ mod tests {
     }
 
     async fn synced(keys: &Arc<dyn KeyValueStore>, registration: &Registration) -> u64 {
-        let read = published(&**keys, registration.store).await.unwrap();
+        let read = published(&**keys, registration.store.id).await.unwrap();
         read.unwrap().1.synced
     }
 
@@ -338,12 +411,75 @@ mod tests {
         let (keys, directory) = (memory(), tempfile::tempdir().unwrap());
         let first = start(&keys, directory.path(), false).await.unwrap();
         // It is not compared with nothing.
-        let deleted = Transaction::new().delete(published_key(first.store));
+        let deleted = Transaction::new().delete(published_key(first.store.id));
         let _ = keys.commit(&deleted).await.unwrap();
         first.check().unwrap();
         let second = start(&keys, directory.path(), false).await.unwrap();
         second.check().unwrap();
         let ended = first.keep_published(|| 0).await;
+        assert!(
+            matches!(ended, RegistrationError::Replaced { .. }),
+            "{ended}"
+        );
+    }
+
+    /// RG1: etcd is restored from a backup.
+    #[tokio::test]
+    async fn a_node_ends_when_its_metadata_go_back_in_time_and_says_so() {
+        let (keys, directory) = (memory(), tempfile::tempdir().unwrap());
+        let older = start(&keys, directory.path(), false).await.unwrap();
+        let older = published(&*keys, older.store.id).await.unwrap().unwrap().1;
+        let newest = start(&keys, directory.path(), false).await.unwrap();
+        let read = published(&*keys, newest.store.id).await.unwrap().unzip().0;
+        assert!(
+            publish(&*keys, newest.store.id, read, &older)
+                .await
+                .unwrap()
+        );
+        let ended = newest.keep_published(|| 0).await.to_string();
+        for told in [
+            "older copy of the metadata",
+            "delete all keys",
+            "`simshard cluster init`",
+        ] {
+            assert!(ended.contains(told), "{ended}");
+        }
+    }
+
+    /// RG6.
+    #[tokio::test]
+    async fn a_node_that_runs_takes_its_address_back_until_another_one_begins_a_start() {
+        let (keys, directory) = (memory(), tempfile::tempdir().unwrap());
+        let own = store_of(&Store::claim(directory.path()).unwrap());
+        register(&*keys, &own).await.unwrap();
+        let map = plan_evenly(None, std::slice::from_ref(&own.node), 1).unwrap();
+        initialize(&*keys, &map, 1, &Corpora::default(), &[])
+            .await
+            .unwrap();
+        let first = start(&keys, directory.path(), false).await.unwrap();
+        let metadata = KeyValueMetadata::follow(Arc::clone(&keys), || {}, |_| {}).await;
+        let mut followed = metadata.unwrap().watch_layout();
+        let is_at = |layout: &Arc<ClusterLayout>, address: &str| {
+            layout.node_of(own.id).unwrap().address == address
+        };
+        let other = RegisteredStore {
+            address: "http://127.0.0.1:9".to_owned(),
+            ..own.clone()
+        };
+        let taken = register_start(&*keys, &other, first.incarnation).await;
+        assert!(taken.unwrap());
+        let taken = followed.wait_for(|layout| is_at(layout, &other.address));
+        drop(taken.await.unwrap());
+        let mut seen = followed.clone();
+        tokio::select! {
+            ended = first.keep_registered(followed.clone()) => panic!("{ended}"),
+            back = seen.wait_for(|layout| is_at(layout, &own.address)) => drop(back.unwrap()),
+        }
+
+        let second = start(&keys, directory.path(), false).await.unwrap();
+        let taken = register_start(&*keys, &other, second.incarnation).await;
+        assert!(taken.unwrap());
+        let ended = first.keep_registered(followed).await;
         assert!(
             matches!(ended, RegistrationError::Replaced { .. }),
             "{ended}"
@@ -389,7 +525,7 @@ mod tests {
         // Metadata of an earlier time.
         let refused = start(&memory_with(&keys, &older).await, directory.path(), false).await;
         let told = refused.unwrap_err().to_string();
-        assert!(told.contains("the metadata that it had"), "{told}");
+        assert!(told.contains("the metadata that it had last"), "{told}");
     }
 
     /// Metadata as it was when a directory had this file, but for that.

@@ -67,7 +67,9 @@ pub enum ServeError {
     #[error(transparent)]
     Open(#[from] OpenError),
     /// The storage failed while the node served.
-    #[error("the storage failed, and the node with it: {0}")]
+    #[error(
+        "the storage failed, and the node with it: {0}; check the disk, then start the node again"
+    )]
     Storage(Failure),
     /// The metadata has records of shards that may not follow those that are installed.
     #[error("the node cannot follow the metadata, and ends: {0}")]

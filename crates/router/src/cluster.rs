@@ -2,10 +2,11 @@
 //!
 //! # Invariants
 //! - CV1: a round plans, names its map and reaches its nodes by one layout. A newer layout is for the next round.
+//! - CV2: a layout counts as soon as the metadata store tells of it or it was read, whichever comes first. It replaces
+//!   none that has a newer record (`a_layout_that_was_read_counts_until_the_store_tells_of_a_newer_one`).
 
 use std::sync::Arc;
 
-use parking_lot::Mutex;
 use simshard_cluster::{ClusterLayout, CorpusRecord, Node};
 use simshard_proto::epochs_from;
 use simshard_proto::shard::v1 as pb;
@@ -96,11 +97,25 @@ fn cold_of(layout: &ClusterLayout, node: &Node) -> ShardSet {
     cold.map(|(shard, _)| *shard).collect()
 }
 
-/// The newest layout that the metadata store has told of.
+/// The newest layout that the metadata store has told of, or that was read there (CV2).
 #[derive(Debug)]
 pub(crate) struct WatchedCluster {
-    layouts: watch::Receiver<Arc<ClusterLayout>>,
-    newest: Mutex<Arc<ClusterView>>,
+    told: watch::Receiver<Arc<ClusterLayout>>,
+    newest: watch::Sender<Newest>,
+}
+
+#[derive(Debug)]
+struct Newest {
+    /// What the store had told last.
+    told: Arc<ClusterLayout>,
+    view: Arc<ClusterView>,
+}
+
+impl Newest {
+    fn replace(&mut self, layout: &Arc<ClusterLayout>) {
+        let nodes = self.view.nodes.of_layout(layout);
+        self.view = Arc::new(ClusterView::new(Arc::clone(layout), nodes));
+    }
 }
 
 impl WatchedCluster {
@@ -109,13 +124,17 @@ impl WatchedCluster {
     /// # Errors
     /// If an address of the first layout cannot be parsed.
     pub(crate) fn new(
-        mut layouts: watch::Receiver<Arc<ClusterLayout>>,
+        mut told: watch::Receiver<Arc<ClusterLayout>>,
         budget: &Budget,
     ) -> Result<Self, tonic::transport::Error> {
-        let layout = Arc::clone(&layouts.borrow_and_update());
+        let layout = Arc::clone(&told.borrow_and_update());
         let nodes = Nodes::new(&layout, budget)?;
-        let newest = Mutex::new(Arc::new(ClusterView::new(layout, nodes)));
-        Ok(Self { layouts, newest })
+        let view = ClusterView::new(Arc::clone(&layout), nodes);
+        let newest = watch::Sender::new(Newest {
+            told: layout,
+            view: Arc::new(view),
+        });
+        Ok(Self { told, newest })
     }
 
     /// Waits until there is another layout than that of `seen`.
@@ -124,37 +143,7 @@ impl WatchedCluster {
             .await;
     }
 
-    /// Waits until a condition holds for the newest layout. Layouts are followed as long as the metadata is open.
-    async fn until(&self, is_so: impl FnMut(&Arc<ClusterLayout>) -> bool) {
-        let mut layouts = self.layouts.clone();
-        if layouts.wait_for(is_so).await.is_err() {
-            std::future::pending::<()>().await;
-        }
-    }
-
-    /// A layout that was read, with connections to its nodes.
-    pub(crate) fn view_of(&self, layout: &Arc<ClusterLayout>) -> ClusterView {
-        let nodes = self.newest.lock().nodes.of_layout(layout);
-        ClusterView::new(Arc::clone(layout), nodes)
-    }
-
-    /// Waits until no shard that a layout gives a node is its any more, by records that are not older.
-    pub(crate) async fn left_since(&self, before: &ClusterLayout, node: &NodeId) {
-        let held = before.map().shards_of(node);
-        let epoch = |layout: &ClusterLayout, shard| {
-            let record = layout.records().and_then(|records| records.get(&shard));
-            record.map(|record| record.epoch)
-        };
-        self.until(|layout| {
-            held.iter().all(|shard| {
-                let is_older = epoch(layout, shard) < epoch(before, shard);
-                !is_older && !layout.map().replicas(shard).contains(node)
-            })
-        })
-        .await;
-    }
-
-    /// Waits until no shard of these is a node's any more.
+    /// Waits until no shard of these is a node's any more. The layout that gave them must have been told or taken.
     pub(crate) async fn left(&self, node: &NodeId, shards: ShardSet) {
         self.until(|layout| {
             let holds = |shard| layout.map().replicas(shard).contains(node);
@@ -163,35 +152,76 @@ impl WatchedCluster {
         .await;
     }
 
+    /// Waits until a condition holds for the newest layout. Layouts are followed as long as the metadata is open.
+    async fn until(&self, is_so: impl Fn(&Arc<ClusterLayout>) -> bool) {
+        let (mut told, mut newest) = (self.told.clone(), self.newest.subscribe());
+        while !is_so(&self.view().layout) {
+            let is_open = tokio::select! {
+                changed = told.changed() => changed.is_ok(),
+                changed = newest.changed() => changed.is_ok(),
+            };
+            if !is_open {
+                std::future::pending::<()>().await;
+            }
+        }
+    }
+
+    /// Takes a layout that was read, if it is newer.
+    pub(crate) fn take_read(&self, read: &Arc<ClusterLayout>) {
+        self.newest.send_if_modified(|newest| {
+            let is_newer = read.is_newer_than(&newest.view.layout);
+            if is_newer {
+                newest.replace(read);
+            }
+            is_newer
+        });
+    }
+
+    /// A layout that was read, with connections to its nodes.
+    pub(crate) fn view_of(&self, read: &Arc<ClusterLayout>) -> ClusterView {
+        self.take_read(read);
+        let nodes = self.newest.borrow().view.nodes.of_layout(read);
+        ClusterView::new(Arc::clone(read), nodes)
+    }
+
     /// The cluster now, for one round of a request.
     pub(crate) fn view(&self) -> Arc<ClusterView> {
-        // The layout is read under the lock: an older one must not replace a newer one.
-        let mut newest = self.newest.lock();
-        let layout = Arc::clone(&self.layouts.borrow());
-        if !Arc::ptr_eq(&newest.layout, &layout) {
-            let nodes = newest.nodes.of_layout(&layout);
-            *newest = Arc::new(ClusterView::new(layout, nodes));
-        }
-        Arc::clone(&newest)
+        self.newest.send_if_modified(|newest| {
+            // What the store tells is looked at under the lock, so that what it told before does not replace it.
+            let told = Arc::clone(&self.told.borrow());
+            if Arc::ptr_eq(&newest.told, &told) {
+                return false;
+            }
+            let known = &newest.view.layout;
+            let is_older = known.is_newer_than(&told) && !told.is_newer_than(known);
+            if !is_older {
+                newest.replace(&told);
+            }
+            newest.told = told;
+            !is_older
+        });
+        Arc::clone(&self.newest.borrow().view)
     }
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use std::collections::{BTreeMap, BTreeSet};
+    use std::pin::pin;
 
+    use futures_util::FutureExt;
     use simshard_cluster::{
         Corpora, KeyValueMetadata, KeyValueStore, MemoryKeyValues, MetadataStore, RegisteredStore,
-        initialize, register,
+        Steps, initialize, register, take_steps,
     };
-    use simshard_topology::plan_evenly;
-    use simshard_topology::replication::StoreId;
+    use simshard_topology::replication::{Epoch, ShardRecord, Step, StoreId};
+    use simshard_topology::{ShardId, plan_evenly};
 
     use super::*;
 
-    #[tokio::test]
-    async fn replicas_in_sync_that_are_not_hot_are_cold() {
-        let keys: Arc<dyn KeyValueStore> = Arc::new(MemoryKeyValues::new());
+    /// The metadata of a cluster of the nodes n1 to n3, which hold each shard.
+    pub(crate) async fn cluster() -> MemoryKeyValues {
+        let keys = MemoryKeyValues::new();
         let mut names = Vec::new();
         for number in 1..=3 {
             let node = NodeId::new(&format!("n{number}")).unwrap();
@@ -205,12 +235,47 @@ mod tests {
                 partners: BTreeMap::new(),
                 is_replacement: false,
             };
-            register(&*keys, &store).await.unwrap();
+            register(&keys, &store).await.unwrap();
             names.push(node);
         }
         let map = plan_evenly(None, &names, 3).unwrap();
         let none = Corpora::default();
-        initialize(&*keys, &map, 2, &none, &[]).await.unwrap();
+        initialize(&keys, &map, 2, &none, &[]).await.unwrap();
+        keys
+    }
+
+    /// Takes the store of a node out of a shard.
+    pub(crate) async fn evict(keys: &dyn KeyValueStore, number: u8, of: ShardId) {
+        let mut steps = Steps::default();
+        let step = Step::Evict(StoreId([number; 16]));
+        let latest = Epoch {
+            generation: u32::MAX,
+            number: u64::MAX,
+        };
+        let of_it = |shard, record: &ShardRecord| {
+            let is_there = record.in_sync(StoreId([number; 16])).is_some();
+            (shard == of && is_there).then_some(step)
+        };
+        let taking = take_steps(keys, of_it, |_, _| latest, |_, _, _| false, &mut steps);
+        taking.await.unwrap();
+        assert_eq!(steps.taken.len(), 1);
+    }
+
+    /// The layouts of a cluster in which n1 leaves shard 7, and then n2 leaves shard 8.
+    async fn layouts() -> [Arc<ClusterLayout>; 3] {
+        let keys: Arc<dyn KeyValueStore> = Arc::new(cluster().await);
+        let metadata = KeyValueMetadata::follow(Arc::clone(&keys), || {}, |_| {}).await;
+        let metadata = metadata.unwrap();
+        let first = metadata.layout().await.unwrap();
+        evict(&*keys, 1, ShardId(7)).await;
+        let second = metadata.layout().await.unwrap();
+        evict(&*keys, 2, ShardId(8)).await;
+        [first, second, metadata.layout().await.unwrap()]
+    }
+
+    #[tokio::test]
+    async fn replicas_in_sync_that_are_not_hot_are_cold() {
+        let keys = Arc::new(cluster().await);
         let metadata = KeyValueMetadata::follow(keys, || {}, |_| {}).await.unwrap();
         let layout = metadata.layout().await.unwrap();
         let mut cold = ShardSet::EMPTY;
@@ -220,5 +285,42 @@ mod tests {
             cold = cold.union(&of_node);
         }
         assert_eq!(cold, ShardSet::ALL);
+    }
+
+    /// CV2.
+    #[tokio::test]
+    async fn a_layout_that_was_read_counts_until_the_store_tells_of_a_newer_one() {
+        let [first, second, third] = layouts().await;
+        let (tell, told) = watch::channel(Arc::clone(&first));
+        let cluster = WatchedCluster::new(told, &Budget::new(1 << 20)).unwrap();
+        let is_newest = |layout| Arc::ptr_eq(&cluster.view().layout, layout);
+        let seen = cluster.view();
+        let left = |number, shard| {
+            let node = NodeId::new(&format!("n{number}")).unwrap();
+            let cluster = &cluster;
+            async move {
+                let shards = ShardSet::from_iter([ShardId(shard)]);
+                cluster.left(&node, shards).await;
+            }
+        };
+        let (mut changed, mut first_left) = (pin!(cluster.changed_since(&seen)), pin!(left(1, 7)));
+        let mut second_left = pin!(left(2, 8));
+        assert!((&mut changed).now_or_never().is_none());
+        assert!((&mut first_left).now_or_never().is_none());
+        cluster.take_read(&second);
+        assert!(changed.now_or_never().is_some());
+        assert!(first_left.now_or_never().is_some());
+        assert!(is_newest(&second));
+        // Older ones come late, by either way.
+        cluster.take_read(&first);
+        assert!(is_newest(&second));
+        tell.send_replace(Arc::new(ClusterLayout::clone(&first)));
+        assert!(is_newest(&second));
+        assert!(left(1, 7).now_or_never().is_some());
+        assert!((&mut second_left).now_or_never().is_none());
+        tell.send_replace(Arc::clone(&third));
+        assert!(second_left.now_or_never().is_some());
+        cluster.take_read(&second);
+        assert!(is_newest(&third));
     }
 }

@@ -65,8 +65,8 @@ pub(crate) enum RouterError {
         problem: Box<RouterError>,
     },
     #[error(
-        "records of corpora are missing, but nodes hold {}: restore the metadata (the corpora file, or etcd) from a backup, \
-         or each record with `simshard corpus recover`",
+        "records of corpora are missing, but nodes hold {}: restore each record with `simshard corpus recover`; with a \
+         layout file, a backup of the corpora file does as well, but never an older copy of etcd",
         texts::listed(.0)
     )]
     RecordsLost(Vec<CorpusUid>),

@@ -136,12 +136,14 @@ async fn a_watch_is_opened_anew_where_etcd_has_forgotten_the_token() {
     assert!(serves(&watching).await);
     let newest = watching.read("key").await.unwrap().revision;
     etcd.change_password(USER, "right-word");
-    // It may come early, with what has not changed.
-    let early = watching.changed("key", newest);
-    let early = timeout(SEVERAL_ATTEMPTS, early).await;
-    assert!(early.is_err() || early.is_ok_and(|seen| seen.is_ok()));
-    let waits = watching.changed("key", newest);
-    let (seen, made) = tokio::join!(timeout(SEVERAL_ATTEMPTS, waits), put(&watching, "2"));
+    let mut changes = watching.changes("key");
+    let refused = timeout(SEVERAL_ATTEMPTS, changes.next(newest)).await;
+    assert!(
+        matches!(refused, Ok(Err(KeyValueError::Refused { .. }))),
+        "{refused:?}"
+    );
+    let waits = timeout(SEVERAL_ATTEMPTS, changes.next(newest));
+    let (seen, made) = tokio::join!(waits, put(&watching, "2"));
     assert!(matches!(made, Ok(Outcome::Committed(_))), "{made:?}");
     assert!(seen.unwrap().is_ok());
 }

@@ -14,6 +14,10 @@ use simshard_cluster::{
 };
 use simshard_testkit::EtcdServer;
 use tokio::task::JoinSet;
+use tokio::time::timeout;
+
+/// How long a wait lasts that is then dropped.
+const SHORT: Duration = Duration::from_millis(20);
 
 /// Two handles on one store.
 #[derive(Clone)]
@@ -33,7 +37,9 @@ async fn keeps_the_contract<F: Future<Output = Handles>>(fresh: impl Fn() -> F) 
     revisions_grow_with_writes_only(fresh().await).await;
     who_waits_hears_of_each_kind_of_change(fresh().await).await;
     a_change_that_was_made_before_the_waiting_is_heard_of(fresh().await).await;
+    waits_that_are_dropped_lose_no_change(fresh().await).await;
     a_follower_sees_the_last_state(fresh().await).await;
+    followers_of_the_same_keys_see_every_last_state(fresh().await).await;
     a_lease_takes_its_keys_along_when_it_is_revoked(fresh().await).await;
     a_lease_that_is_not_kept_alive_ends(fresh().await).await;
     a_lease_that_is_kept_alive_lasts(fresh().await).await;
@@ -104,9 +110,10 @@ fn texts(snapshot: &Snapshot) -> Vec<(&str, &str)> {
 
 /// Waits until the keys of a prefix are these.
 async fn until(store: &Arc<dyn KeyValueStore>, prefix: &str, expected: &[(&str, &str)]) {
+    let mut changes = store.changes(prefix);
     let mut snapshot = store.read(prefix).await.unwrap();
     while texts(&snapshot) != expected {
-        snapshot = store.changed(prefix, snapshot.revision).await.unwrap();
+        snapshot = changes.next(snapshot.revision).await.unwrap();
     }
 }
 
@@ -243,9 +250,10 @@ async fn who_waits_hears_of_each_kind_of_change(store: Handles) {
         let waiting = Arc::clone(&store.there);
         let after = before.revision;
         let heard = tokio::spawn(async move {
+            let mut changes = waiting.changes("p/");
             let mut snapshot = before;
             while snapshot.revision <= after {
-                snapshot = waiting.changed("p/", after).await.unwrap();
+                snapshot = changes.next(after).await.unwrap();
             }
             snapshot
         });
@@ -260,9 +268,45 @@ async fn a_change_that_was_made_before_the_waiting_is_heard_of(store: Handles) {
     let before = store.there.read("p/").await.unwrap().revision;
     made(&store.here, Transaction::new().delete("p/a")).await;
     put(&store.here, "q", "1").await;
-    let heard = store.there.changed("p/", before).await.unwrap();
+    let heard = store.there.changes("p/").next(before).await.unwrap();
     assert_eq!(heard.pairs, []);
     assert!(heard.revision > before);
+}
+
+/// KV4.
+async fn waits_that_are_dropped_lose_no_change(store: Handles) {
+    let mut changes = store.there.changes("p/");
+    let mut seen = store.there.read("p/").await.unwrap();
+    for value in ["1", "2"] {
+        for _ in 0..3 {
+            // It may come early, with what has not changed.
+            if let Ok(early) = timeout(SHORT, changes.next(seen.revision)).await {
+                seen = early.unwrap();
+            }
+        }
+        put(&store.here, "p/a", value).await;
+        let expected = [("p/a", value)];
+        while texts(&seen) != expected {
+            if let Ok(heard) = timeout(SHORT, changes.next(seen.revision)).await {
+                seen = heard.unwrap();
+            }
+        }
+    }
+}
+
+/// KV4.
+async fn followers_of_the_same_keys_see_every_last_state(store: Handles) {
+    let on_turn = |turn: Result<(), &KeyValueError>| panic!("{turn:?}");
+    let follow_them = || follow(Arc::clone(&store.there), "p/".to_owned(), on_turn);
+    let mut receivers = [follow_them().await.unwrap(), follow_them().await.unwrap()];
+    for number in 0..20 {
+        let value = number.to_string();
+        put(&store.here, "p/a", &value).await;
+        for receiver in &mut receivers {
+            let is_last = |snapshot: &Arc<Snapshot>| texts(snapshot) == [("p/a", &*value)];
+            receiver.wait_for(is_last).await.unwrap();
+        }
+    }
 }
 
 /// KV4.

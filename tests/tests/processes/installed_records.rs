@@ -12,6 +12,7 @@ use simshard_testkit::{End, ProcessCluster, Shape, binary, run, until};
 use tokio::task::block_in_place;
 
 use crate::interruptions::until_reached;
+use crate::moves::operate;
 use crate::records::until_in_sync;
 
 const NODES: usize = 2;
@@ -180,7 +181,18 @@ async fn a_cluster_begins_anew_after_its_metadata_was_lost() {
         assert_eq!(silent.reason(), Some(Reason::NodeUnreachable), "{silent}");
         block_in_place(|| cluster.start_node(1));
         let lost = until_reached(async || client.list_corpora().await).await;
-        assert_eq!(lost.unwrap_err().reason(), Some(Reason::MetadataFailed));
+        let lost = lost.unwrap_err();
+        assert_eq!(lost.reason(), Some(Reason::MetadataFailed));
+        let told = lost.to_string();
+        assert!(
+            told.contains("`simshard corpus recover`")
+                && told.contains("never an older copy of etcd"),
+            "{told}"
+        );
+        let status = operate(&cluster, &["status"]);
+        let missing =
+            "corpora\tno\t0 live, records missing of 1 that nodes hold: `simshard corpus recover`";
+        assert!(status.contains(missing), "{status}");
 
         let url = cluster.url();
         let named = ["--name", "crawl", "--recipe", "words-v1"];
@@ -188,6 +200,8 @@ async fn a_cluster_begins_anew_after_its_metadata_was_lost() {
         let recovered = run(binary(), [&recover[..], &named].concat(), "");
         assert!(recovered.status.success(), "{recovered:?}");
         assert_eq!(found(&client).await.unwrap(), 200);
+        let status = operate(&cluster, &["status"]);
+        assert!(status.contains("corpora\tyes\t1 live"), "{status}");
     }
 }
 

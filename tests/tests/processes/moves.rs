@@ -146,7 +146,11 @@ async fn a_node_is_emptied_and_stops_for_good() {
     block_in_place(|| cluster.end_node(0, End::Stopped));
     load.until_more(20).await;
     let status = operate(&cluster, &["status"]);
-    assert!(status.contains("nodes\tyes\t2 of 3 answer\n"), "{status}");
+    assert!(
+        status.contains("nodes\tno\t2 of 3 answer; silent, without shards: n1:"),
+        "{status}"
+    );
+    assert!(status.contains("changes\tyes\t"), "{status}");
     operate(&cluster, &["remove", "n1"]);
     let nodes = operate(&cluster, &["nodes"]);
     assert!(!nodes.contains("\nn1\t"), "{nodes}");
@@ -191,6 +195,11 @@ async fn a_node_takes_the_place_of_another() {
     );
     refuse(
         &cluster,
+        &["replace", "n9", "--with", "n1"],
+        "no node n9 has registered: there are n1,n2,n3; if n9 was removed, `simshard cluster rebalance --yes`",
+    );
+    refuse(
+        &cluster,
         &["move", "--shards", "07", "--to", "n2"],
         "node n2 is drained",
     );
@@ -198,7 +207,7 @@ async fn a_node_takes_the_place_of_another() {
     refuse(
         &cluster,
         &["drain", "n3"],
-        "1 replicas need as many nodes, and 0 would be left",
+        "1 are needed, and 0 would be left",
     );
     load.end(&cluster.client()).await;
 }

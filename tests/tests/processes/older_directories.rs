@@ -6,7 +6,9 @@ use std::net::SocketAddr;
 use std::path::Path;
 
 use simshard_client::{Client, ClientError, Documents, Fingerprint, Queries, SearchSpec, v1};
-use simshard_cluster::{FileKeyValues, KeyValueStore, key_values_at, published, shard_records};
+use simshard_cluster::{
+    FileKeyValues, KeyValueStore, key_values_at, published, registered_stores, shard_records,
+};
 use simshard_proto::shard::v1::PingRequest;
 use simshard_proto::shard::v1::shard_service_client::ShardServiceClient;
 use simshard_storage::Store;
@@ -18,6 +20,7 @@ use tokio::task::block_in_place;
 use tonic::transport::Endpoint;
 
 use crate::interruptions::until_reached;
+use crate::records::until_in_sync;
 
 /// A node with no more arguments than these does not publish before it ends.
 const PUBLISH_EACH_SECOND: &[&str] = &["--publish-seconds", "1"];
@@ -305,6 +308,43 @@ async fn a_copy_beside_the_original_is_refused_or_takes_its_place() {
     );
     refusal(cluster.node_args(0));
     assert_eq!(found(&client, "crawl", 0..50).await, 50);
+}
+
+/// RG6: what the copy lacks is not published yet, so it is refused only once it has heard of it from others.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_copy_that_is_refused_leaves_the_address_of_the_node_that_runs() {
+    let mut cluster = ProcessCluster::start(Shape::of(3).with_replicas(3));
+    let client = cluster.client();
+    create(&client, "crawl").await;
+    block_in_place(|| {
+        cluster.end_node(0, End::Stopped);
+        cluster.start_node_with(0, &["--publish-seconds", "3600"]);
+    });
+    until_in_sync(&cluster, 3).await;
+    insert(&client, "crawl", 0..50).await;
+    let (data, other) = (cluster.data(0), cluster.folder().join("copy"));
+    let copied = CopiedDirectory::of(&data, &other);
+    block_in_place(|| cluster.end_node(2, End::Stopped));
+    until_in_sync(&cluster, 2).await;
+    insert(&client, "crawl", 50..100).await;
+    let peer = cluster.node_addresses()[1];
+    until("a peer hears of a later record", async || {
+        heard(peer, copied.store).await > copied.recovered
+    })
+    .await;
+    let keys = FileKeyValues::at(cluster.metadata_file());
+    assert!(!copied.is_behind(&keys).await);
+
+    let mut copy = Running::start(binary(), args_of_copy(&cluster, &other));
+    until("the copy is refused", async || copy.has_ended()).await;
+    let told = String::from_utf8(copy.output().stderr).unwrap();
+    let own = format!("http://{}", cluster.node_addresses()[0]);
+    assert!(told.contains(&format!("its store runs at {own}")), "{told}");
+    let stores = registered_stores(&keys).await.unwrap();
+    let address = stores.into_iter().find(|store| store.id == copied.store);
+    assert_eq!(address.unwrap().address, own);
+    insert(&client, "crawl", 100..150).await;
+    assert_eq!(found(&client, "crawl", 0..150).await, 150);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -7,7 +7,7 @@ use futures_util::future::join_all;
 use simshard_client::{
     Client, ClientError, Documents, Fingerprint, Queries, Reason, SearchSpec, v1,
 };
-use simshard_cluster::{FileKeyValues, registered_stores, take_steps};
+use simshard_cluster::{FileKeyValues, Steps, registered_stores, take_steps};
 use simshard_simhash::synthetic::Data;
 use simshard_testkit::{End, Process, ProcessCluster, Shape, binary};
 use simshard_topology::replication::{Epoch, ShardRecord, Step};
@@ -27,6 +27,20 @@ async fn insert(client: &Client, fingerprint: Fingerprint) -> Result<u64, Client
         ids: vec!["new".to_owned()],
     };
     client.insert("crawl", documents).await
+}
+
+/// Takes a node out of the records of all shards.
+async fn evict_everywhere(keys: &FileKeyValues, node: &str) {
+    let stores = registered_stores(keys).await.unwrap();
+    let store = stores.iter().find(|store| store.node.as_str() == node);
+    let store = store.unwrap().id;
+    let evict = |_, record: &ShardRecord| record.in_sync(store).map(|_| Step::Evict(store));
+    let mut steps = Steps::default();
+    let none_reported = |_, _| Epoch::NONE;
+    let none_lost = |_, _: &ShardRecord, _| false;
+    let taking = take_steps(keys, evict, none_reported, none_lost, &mut steps);
+    taking.await.unwrap();
+    assert_eq!(steps.taken.len(), 256);
 }
 
 /// PR1.
@@ -68,16 +82,7 @@ async fn an_answer_by_a_record_that_was_replaced_does_not_count() {
     assert_eq!(found.queries[0].matches.len(), 1);
     fs::write(&older, "no metadata").unwrap();
 
-    let keys = FileKeyValues::at(cluster.metadata_file());
-    let stores = registered_stores(&keys).await.unwrap();
-    let store = stores.iter().find(|store| store.node.as_str() == "n1");
-    let store = store.unwrap().id;
-    let evict = |_, record: &ShardRecord| record.in_sync(store).map(|_| Step::Evict(store));
-    let steps = take_steps(&keys, evict, |_, _| Epoch::NONE, |_, _, _| false)
-        .await
-        .unwrap();
-    assert_eq!(steps.taken.len(), 256);
-
+    evict_everywhere(&FileKeyValues::at(cluster.metadata_file()), "n1").await;
     let fingerprints = Data::Random.fingerprints(DOCUMENTS, 1);
     for &fingerprint in &fingerprints {
         let inserted = until_reached(async || insert(&client, fingerprint).await).await;

@@ -131,12 +131,12 @@ pub struct RoleArgs {
     /// on a single machine [default: for the corpora, a file beside the layout file]
     #[arg(long, value_name = "ADDRESS", env = "SIMSHARD_METADATA")]
     pub metadata: Option<String>,
-    /// What etcd asks for.
-    #[command(flatten)]
-    pub access: EtcdAccessArgs,
     /// What the process keeps to.
     #[command(flatten)]
     pub process: ProcessArgs,
+    /// What etcd asks for. It comes last, as its heading holds for all flags behind it.
+    #[command(flatten)]
+    pub access: EtcdAccessArgs,
 }
 
 /// Arguments of `serve node`.

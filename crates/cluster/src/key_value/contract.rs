@@ -167,6 +167,18 @@ pub enum Outcome {
     Conflict,
 }
 
+/// The changes of the keys that start with a prefix. A stream from the store stays open from one wait to the next.
+#[async_trait]
+pub trait Changes: fmt::Debug + Send {
+    /// Waits until one of the keys was written or deleted after the revision `after`, and reads them all. It may return
+    /// early, with keys that are as they were, and skips states that did not last. A wait may be dropped, and begun
+    /// again.
+    ///
+    /// # Errors
+    /// When the store cannot be read, or can no longer be waited for. Wait again, or read: no change is missed.
+    async fn next(&mut self, after: Revision) -> Result<Snapshot, KeyValueError>;
+}
+
 /// A map of texts that all processes of a cluster share. Keys and values are UTF-8.
 #[async_trait]
 pub trait KeyValueStore: fmt::Debug + Send + Sync {
@@ -176,12 +188,8 @@ pub trait KeyValueStore: fmt::Debug + Send + Sync {
     /// When the store cannot be read.
     async fn read(&self, prefix: &str) -> Result<Snapshot, KeyValueError>;
 
-    /// Waits until a key that starts with `prefix` was written or deleted after the revision `after`, and reads them
-    /// all. It may return early, with keys that are as they were, and skips states that did not last.
-    ///
-    /// # Errors
-    /// When the store cannot be read, or can no longer be waited for. Wait again, or read: no change is missed.
-    async fn changed(&self, prefix: &str, after: Revision) -> Result<Snapshot, KeyValueError>;
+    /// Begins to follow the keys that start with `prefix`. The store is not asked before the first wait.
+    fn changes(&self, prefix: &str) -> Box<dyn Changes + '_>;
 
     /// Makes the writes of a transaction if its conditions hold.
     ///
@@ -230,6 +238,10 @@ pub enum KeyValueError {
     Unknown { store: String, reason: String },
     #[error("{store} refused: {reason}")]
     Refused { store: String, reason: String },
+    #[error(
+        "the metadata can be read but not watched, so that changes are seen late: {reason}; let streams pass what is between here and there"
+    )]
+    Unwatched { reason: String },
     #[error("{store} is damaged: {reason}; restore it from a backup")]
     Damaged { store: String, reason: String },
     #[error("a transaction has {operations} operations, divide it into parts of {MAX_OPERATIONS}")]

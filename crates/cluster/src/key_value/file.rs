@@ -23,7 +23,7 @@ use tokio::sync::Mutex;
 use tokio::time::{MissedTickBehavior, interval};
 
 use super::contract::{
-    KeyValueError, KeyValueStore, LeaseId, Outcome, Revision, Snapshot, Transaction,
+    Changes, KeyValueError, KeyValueStore, LeaseId, Outcome, Revision, Snapshot, Transaction,
 };
 use super::state::State;
 use crate::durable_file::{Content, DurableFile, FileError};
@@ -106,16 +106,11 @@ impl KeyValueStore for FileKeyValues {
         Ok(self.state().await?.read(prefix))
     }
 
-    async fn changed(&self, prefix: &str, after: Revision) -> Result<Snapshot, KeyValueError> {
-        let mut ticks = interval(TICK);
-        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        loop {
-            ticks.tick().await;
-            let state = self.state().await?;
-            if state.revision() > after {
-                return Ok(state.read(prefix));
-            }
-        }
+    fn changes(&self, prefix: &str) -> Box<dyn Changes + '_> {
+        Box::new(FileChanges {
+            store: self,
+            prefix: prefix.to_owned(),
+        })
     }
 
     async fn commit(&self, transaction: &Transaction) -> Result<Outcome, KeyValueError> {
@@ -141,6 +136,28 @@ impl KeyValueStore for FileKeyValues {
             Ok(())
         })
         .await
+    }
+}
+
+/// The changes of some of the keys.
+#[derive(Debug)]
+struct FileChanges<'a> {
+    store: &'a FileKeyValues,
+    prefix: String,
+}
+
+#[async_trait]
+impl Changes for FileChanges<'_> {
+    async fn next(&mut self, after: Revision) -> Result<Snapshot, KeyValueError> {
+        let mut ticks = interval(TICK);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            ticks.tick().await;
+            let state = self.store.state().await?;
+            if state.revision() > after {
+                return Ok(state.read(&self.prefix));
+            }
+        }
     }
 }
 

@@ -8,7 +8,7 @@ use tokio::sync::watch;
 use tokio::time::{MissedTickBehavior, interval};
 
 use super::contract::{
-    KeyValueError, KeyValueStore, LeaseId, Outcome, Revision, Snapshot, Transaction,
+    Changes, KeyValueError, KeyValueStore, LeaseId, Outcome, Revision, Snapshot, Transaction,
 };
 use super::state::State;
 
@@ -49,20 +49,11 @@ impl KeyValueStore for MemoryKeyValues {
         Ok(self.with(|state, _| state.read(prefix)))
     }
 
-    async fn changed(&self, prefix: &str, after: Revision) -> Result<Snapshot, KeyValueError> {
-        let mut revision = self.revision.subscribe();
-        let mut ticks = interval(TICK);
-        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        loop {
-            let snapshot = self.with(|state, _| state.read(prefix));
-            if snapshot.revision > after {
-                return Ok(snapshot);
-            }
-            tokio::select! {
-                _ = revision.wait_for(|revision| *revision > after) => {}
-                _ = ticks.tick() => {}
-            }
-        }
+    fn changes(&self, prefix: &str) -> Box<dyn Changes + '_> {
+        Box::new(MemoryChanges {
+            store: self,
+            prefix: prefix.to_owned(),
+        })
     }
 
     async fn commit(&self, transaction: &Transaction) -> Result<Outcome, KeyValueError> {
@@ -81,5 +72,31 @@ impl KeyValueStore for MemoryKeyValues {
     async fn revoke(&self, lease: LeaseId) -> Result<(), KeyValueError> {
         self.with(|state, _| state.revoke(lease));
         Ok(())
+    }
+}
+
+/// The changes of some of the keys.
+#[derive(Debug)]
+struct MemoryChanges<'a> {
+    store: &'a MemoryKeyValues,
+    prefix: String,
+}
+
+#[async_trait]
+impl Changes for MemoryChanges<'_> {
+    async fn next(&mut self, after: Revision) -> Result<Snapshot, KeyValueError> {
+        let mut revision = self.store.revision.subscribe();
+        let mut ticks = interval(TICK);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            let snapshot = self.store.with(|state, _| state.read(&self.prefix));
+            if snapshot.revision > after {
+                return Ok(snapshot);
+            }
+            tokio::select! {
+                _ = revision.wait_for(|revision| *revision > after) => {}
+                _ = ticks.tick() => {}
+            }
+        }
     }
 }

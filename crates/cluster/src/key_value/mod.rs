@@ -13,8 +13,8 @@ mod state;
 use std::sync::Arc;
 
 pub use contract::{
-    KeyValue, KeyValueError, KeyValueStore, LeaseId, MAX_OPERATIONS, Outcome, Revision, Snapshot,
-    Transaction,
+    Changes, KeyValue, KeyValueError, KeyValueStore, LeaseId, MAX_OPERATIONS, Outcome, Revision,
+    Snapshot, Transaction,
 };
 pub use etcd::{EtcdAccess, EtcdKeyValues, EtcdTls, EtcdUser};
 pub use file::FileKeyValues;

@@ -2,8 +2,8 @@
 //!
 //! # Invariants
 //! - FM1: what a store has of a shard that it lost goes only once the shard has long had all its replicas without it. All
-//!   of them live, and have found no damage. The record that says so is sealed. Until then, the store may come back and
-//!   copy only what differs.
+//!   of them have answered lately, and have found no damage. The record that says so is sealed. Until then, the store may
+//!   come back and copy only what differs. The time while this process did not run does not count.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,10 +18,14 @@ use tokio::time::{Instant, MissedTickBehavior, interval};
 use tracing::info;
 
 use super::Peers;
+use super::health::Others;
 use crate::engine::Engine;
 
 /// How often it looks.
 const INTERVAL: Duration = Duration::from_secs(1);
+
+/// If this process has not looked for so long, it cannot say who lived meanwhile.
+const ABSENT_AFTER: Duration = Duration::from_secs(3);
 
 /// Deletes again and again what may go, as long as it is polled. A shard must have been without this node for as long as
 /// one that lacks a replica waits for another node.
@@ -63,21 +67,23 @@ fn replaced(peers: &Peers, engine: &Engine, layout: &ClusterLayout) -> ShardSet 
     let Some(records) = layout.records() else {
         return ShardSet::EMPTY;
     };
-    let others = peers.others.lock().clone();
-    let silent = others.silent(Instant::now());
-    let is_well = |shard: ShardId, store: StoreId| {
-        let health = others.by_store.get(&store);
-        !silent.contains(&store) && health.is_some_and(|health| !health.damaged.contains(shard))
-    };
+    let (others, now) = (peers.others.lock().clone(), Instant::now());
     let roles = engine.roles().into_iter();
     let replaced = roles.filter(|(shard, record, role)| {
         let current = records.get(shard);
         let is_current = current.is_some_and(|current| current.epoch == record.epoch);
         let is_sealed = || record.is_sealed(|store| peers.reported_epoch(*shard, store));
-        let is_complete = is_complete(record, |store| is_well(*shard, store));
+        let is_complete = is_complete(record, |store| is_well(&others, now, *shard, store));
         *role == Role::None && is_current && is_complete && is_sealed()
     });
     replaced.map(|(shard, ..)| shard).collect()
+}
+
+/// Whether a store has answered lately, and has found no damage of a shard. Without silence it may yet be dead: no silence
+/// counts while this process did not run.
+fn is_well(others: &Others, now: Instant, shard: ShardId, store: StoreId) -> bool {
+    let health = others.by_store.get(&store);
+    health.is_some_and(|health| health.is_live(now) && !health.damaged.contains(shard))
 }
 
 fn is_complete(record: &ShardRecord, is_well: impl Fn(StoreId) -> bool) -> bool {
@@ -90,12 +96,19 @@ fn is_complete(record: &ShardRecord, is_well: impl Fn(StoreId) -> bool) -> bool 
 #[derive(Default)]
 struct Former {
     since: BTreeMap<ShardId, Instant>,
+    /// When this process last looked.
+    looked: Option<Instant>,
     deleted: ShardSet,
 }
 
 impl Former {
-    /// Takes note of those that have them now. Answers those that have had them for this long, each once.
+    /// Takes note of those that have them now. Answers those that have had them for this long, each once. If this process
+    /// was away, the time begins anew.
     fn due(&mut self, now: Instant, replaced: ShardSet, after: Duration) -> ShardSet {
+        let looked = self.looked.replace(now);
+        if looked.is_none_or(|looked| now.saturating_duration_since(looked) >= ABSENT_AFTER) {
+            self.since.clear();
+        }
         self.since.retain(|shard, _| replaced.contains(*shard));
         for shard in replaced.iter() {
             self.since.entry(shard).or_insert(now);
@@ -113,24 +126,37 @@ impl Former {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use simshard_topology::replication::{Epoch, Learner};
 
     use super::*;
+    use crate::peers::health::Sign;
 
     const AFTER: Duration = Duration::from_secs(600);
+
+    /// The shards that are due at the end of a time in which it looked again and again.
+    fn due_after(
+        former: &mut Former,
+        now: &mut Instant,
+        time: Duration,
+        replaced: &[ShardId],
+    ) -> Vec<ShardId> {
+        let mut due = ShardSet::EMPTY;
+        for _ in 0..time.as_secs().max(1) {
+            *now += INTERVAL;
+            due = due.union(&former.due(*now, replaced.iter().copied().collect(), AFTER));
+        }
+        due.iter().collect()
+    }
 
     /// FM1.
     #[test]
     fn a_shard_is_due_once_it_has_been_complete_for_long() {
         let (one, both) = ([ShardId(7)], [ShardId(7), ShardId(8)]);
-        let mut former = Former::default();
-        let mut now = Instant::now();
-        let mut due = |after: Duration, replaced: &[ShardId]| {
-            now += after;
-            let due = former.due(now, replaced.iter().copied().collect(), AFTER);
-            due.iter().collect::<Vec<_>>()
-        };
-        assert_eq!(due(Duration::ZERO, &one), []);
+        let (mut former, mut now) = (Former::default(), Instant::now());
+        let mut due = |time, replaced: &[_]| due_after(&mut former, &mut now, time, replaced);
+        assert_eq!(due(INTERVAL, &one), []);
         assert_eq!(due(AFTER / 2, &both), []);
         assert_eq!(due(AFTER / 2, &both), one);
         assert_eq!(due(AFTER / 2, &both), [ShardId(8)]);
@@ -138,7 +164,41 @@ mod tests {
         // It was short of a replica meanwhile.
         assert_eq!(due(AFTER, &[ShardId(8)]), []);
         assert_eq!(due(AFTER, &both), []);
-        assert_eq!(due(AFTER, &both), one);
+        assert_eq!(due(INTERVAL, &both), one);
+    }
+
+    /// FM1.
+    #[test]
+    fn the_time_while_this_process_did_not_run_does_not_count() {
+        let (mut former, mut now) = (Former::default(), Instant::now());
+        let one = [ShardId(7)];
+        assert_eq!(due_after(&mut former, &mut now, AFTER / 2, &one), []);
+        now += AFTER;
+        assert_eq!(due_after(&mut former, &mut now, AFTER, &one), []);
+        assert_eq!(due_after(&mut former, &mut now, INTERVAL, &one), one);
+    }
+
+    /// FM1: before it looks again, a process that was away knows of no silence.
+    #[test]
+    fn a_store_that_has_not_answered_lately_is_not_well() {
+        let (store, start) = (StoreId([1; 16]), Instant::now());
+        let mut others = Others::default();
+        others.look(start, &BTreeSet::from([store]));
+        let is_well = |others: &Others, now| is_well(others, now, ShardId(7), store);
+        assert!(!is_well(&others, start));
+        let health = others.by_store.get_mut(&store).unwrap();
+        health.note(start, Sign::default());
+        assert!(is_well(&others, start));
+        let later = start + AFTER;
+        assert!(others.silent(later).is_empty());
+        assert!(!is_well(&others, later));
+        let damaged = Sign {
+            damaged: ShardSet::from_iter([ShardId(7)]),
+            ..Sign::default()
+        };
+        let health = others.by_store.get_mut(&store).unwrap();
+        health.note(start, damaged);
+        assert!(!is_well(&others, start));
     }
 
     /// FM1.

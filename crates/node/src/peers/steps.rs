@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use simshard_cluster::{ClusterLayout, KeyValueStore, METADATA_PATIENCE};
+use simshard_cluster::{ClusterLayout, KeyValueStore, METADATA_PATIENCE, Steps};
 use simshard_storage::Room;
 use simshard_topology::replication::{Cause, Searched, ShardRecord, StoreId, View};
 use simshard_topology::{ShardId, ShardSet};
@@ -35,7 +35,8 @@ pub(super) async fn run(
 ) {
     let mut ticks = interval(INTERVAL);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    let mut is_failing = false;
+    // What was said last of a failure.
+    let mut failing: Option<String> = None;
     let mut seen = Seen::new(peers.takeover);
     loop {
         ticks.tick().await;
@@ -54,14 +55,15 @@ pub(super) async fn run(
         if !any(&layout, |shard, record| view.step(shard, record).is_some()) {
             continue;
         }
-        let outcome = take_steps(&view, keys, peers, engine, &layout).await;
-        if let Err(error) = &outcome
-            && !is_failing
+        let (causes, outcome) = take_steps(&view, keys, peers, engine, &layout).await;
+        let failure = outcome.err().map(|error| error.to_string());
+        if let Some(error) = &failure
+            && failing != failure
         {
-            warn!(%error, "the records of shards stay as they are for now");
+            warn!(%error, "some records of shards stay as they are for now");
         }
-        is_failing = outcome.is_err();
-        seen.note_leaving(now, &outcome.unwrap_or_default());
+        failing = failure;
+        seen.note_leaving(now, &causes);
     }
 }
 
@@ -201,15 +203,16 @@ fn note_short(short: &mut Short, layout: &ClusterLayout, dead: &BTreeSet<StoreId
     }
 }
 
-/// Takes the next step of each record. Answers why the own store has left shards, if it has.
+/// Takes the next step of each record. Answers why the own store has left shards, if it has, also if some steps failed.
 async fn take_steps(
     view: &View,
     keys: &dyn KeyValueStore,
     peers: &Peers,
     engine: &Engine,
     layout: &ClusterLayout,
-) -> Result<Vec<Cause>, NodeError> {
+) -> (Vec<Cause>, Result<(), NodeError>) {
     let chosen = Chosen::default();
+    let mut steps = Steps::default();
     let reported_epoch = |shard: ShardId, store: StoreId| {
         if store == view.own {
             engine.report(shard)
@@ -217,7 +220,7 @@ async fn take_steps(
             peers.reported_epoch(shard, store)
         }
     };
-    let steps = simshard_cluster::take_steps(
+    let taking = simshard_cluster::take_steps(
         keys,
         |shard, record| {
             let (step, cause) = view.step_and_cause(shard, record)?;
@@ -226,16 +229,15 @@ async fn take_steps(
         },
         reported_epoch,
         |shard, record, store| view.searched(shard, record, store) == Searched::Lost,
+        &mut steps,
     );
-    match timeout(METADATA_PATIENCE, steps).await {
-        Ok(steps) => {
-            let taken = steps?.taken;
-            let causes = chosen.causes(&taken);
-            chosen.tell(&taken, view.own, layout);
-            Ok(causes)
-        }
+    let outcome = match timeout(METADATA_PATIENCE, taking).await {
+        Ok(outcome) => outcome.map_err(NodeError::from),
         Err(_elapsed) => Err(NodeError::MetadataLate(METADATA_PATIENCE)),
-    }
+    };
+    let causes = chosen.causes(&steps.taken);
+    chosen.tell(&steps.taken, view.own, layout);
+    (causes, outcome)
 }
 
 #[cfg(test)]

@@ -339,7 +339,7 @@ impl Router {
                 biased;
                 answer = answer => Some(answer),
                 // It takes no part any more, and begins its shards anew before it does again.
-                () = self.cluster.left_since(&cluster.layout, &node.id) => None,
+                () = self.cluster.left(&node.id, cluster.shards_of(node)) => None,
             };
             (node, answer)
         });

@@ -145,7 +145,7 @@ impl Router {
             let may_repeat = lost.all(|(node, shards)| cluster.may_leave(node, *shards));
             if !may_repeat
                 || failures.not_loaded.is_some()
-                || !rounds.another(&self.cluster, &cluster, send.deadline).await
+                || !rounds.another(self, &cluster, send.deadline).await
             {
                 let error = failures.error(&send.corpus.record.name);
                 return Err(self.with_cause(error, send.deadline).await);
@@ -172,7 +172,8 @@ impl Router {
             };
         }
         let read = timeout_at(end, self.metadata.layout_now()).await;
-        let why = if matches!(read, Ok(Ok(_))) {
+        let why = if let Ok(Ok(layout)) = read {
+            self.cluster.take_read(&layout);
             Why::Lost
         } else {
             Why::LostWithMetadata

@@ -88,7 +88,7 @@ impl Router {
             };
             let unproven = self.prove(claim).await;
             let is_again =
-                unproven.is_stale_only() && rounds.another(&self.cluster, &cluster, deadline).await;
+                unproven.is_stale_only() && rounds.another(self, &cluster, deadline).await;
             if !is_again {
                 unproven.check(&corpus.record.name)?;
                 return Ok((cluster, readers));

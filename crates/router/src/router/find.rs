@@ -96,7 +96,7 @@ impl Router {
             debug!(?failures, "a round of a search is lost");
             let is_again = failures.may_pass();
             lost.extend(failures);
-            if is_again && !rounds.another(&self.cluster, &cluster, deadline).await {
+            if is_again && !rounds.another(self, &cluster, deadline).await {
                 let is_partial = near.spec.allow_partial && lost.give_up_cold();
                 if !is_partial {
                     return Err(lost.error(&corpus.record.name));

@@ -65,7 +65,10 @@ impl Router {
         let proof = first_proof(confirmed, self.metadata.layout_since(begun));
         match timeout_at(claim.deadline.instant(), proof).await {
             Ok(Proof::Confirmed) => Failures::default(),
-            Ok(Proof::Read(now)) => claim.changed(&now),
+            Ok(Proof::Read(now)) => {
+                self.cluster.take_read(&now);
+                claim.changed(&now)
+            }
             Ok(Proof::None(open)) => claim.unproven(open),
             Err(_elapsed) => claim.unproven(claim.shards),
         }

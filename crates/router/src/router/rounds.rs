@@ -1,12 +1,14 @@
 //! Another round of a request, after nodes refused shards as they have other records of them, or were lost and may be
 //! taken out of the records.
 
+use std::future::pending;
 use std::time::Duration;
 
 use backon::{BackoffBuilder, ExponentialBackoff, ExponentialBuilder};
 use tokio::time::{Instant, timeout};
 
-use crate::cluster::{ClusterView, WatchedCluster};
+use super::Router;
+use crate::cluster::ClusterView;
 use crate::deadline::Deadline;
 
 /// How long the first pause takes, unless there is news; each later one is twice as long.
@@ -14,6 +16,9 @@ const FIRST_PAUSE: Duration = Duration::from_millis(10);
 
 /// How long a pause takes at most.
 const LONGEST_PAUSE: Duration = Duration::from_millis(200);
+
+/// A layout that was read so long ago is read anew: all requests together read it no more often than that.
+const READ_AFTER: Duration = LONGEST_PAUSE;
 
 /// How long after the first refusal there are rounds. A node that died is taken out of the records in half of that.
 const ROUNDS_TIMEOUT: Duration = Duration::from_secs(4);
@@ -47,11 +52,11 @@ impl Rounds {
     /// Returns whether there is another round.
     pub(super) async fn another(
         &mut self,
-        cluster: &WatchedCluster,
+        router: &Router,
         seen: &ClusterView,
         deadline: Deadline,
     ) -> bool {
-        self.after(cluster.changed_since(seen), deadline).await
+        self.after(router.news_since(seen), deadline).await
     }
 
     /// The same, until there is news.
@@ -69,13 +74,133 @@ impl Rounds {
     }
 }
 
+impl Router {
+    /// Waits until the router knows another layout than the one `seen`. It reads the layout, too: the store may be late to
+    /// tell of it.
+    async fn news_since(&self, seen: &ClusterView) {
+        let now = Instant::now();
+        let read = async {
+            let since = now.checked_sub(READ_AFTER).unwrap_or(now);
+            if let Ok(layout) = self.metadata.layout_since(since).await {
+                self.cluster.take_read(&layout);
+            }
+            pending::<()>().await;
+        };
+        tokio::select! {
+            () = self.cluster.changed_since(seen) => {}
+            () = read => {}
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use std::future::{pending, ready};
+    use std::future::ready;
+    use std::sync::Arc;
 
+    use simshard_cluster::{
+        Changes, CorpusUid, KeyValueError, KeyValueMetadata, KeyValueStore, LeaseId,
+        MemoryKeyValues, Outcome, Revision, Snapshot, Transaction,
+    };
+    use simshard_topology::{ShardId, ShardSet};
+    use simshard_transport::Budget;
     use tokio::time::advance;
 
     use super::*;
+    use crate::cluster::tests::{cluster, evict};
+    use crate::readers::Avoided;
+    use crate::router::proof::Claim;
+
+    /// Keys that can be read and written. No change of them is told.
+    #[derive(Debug)]
+    struct Untold(MemoryKeyValues);
+
+    #[derive(Debug)]
+    struct NoChanges;
+
+    #[tonic::async_trait]
+    impl Changes for NoChanges {
+        async fn next(&mut self, _after: Revision) -> Result<Snapshot, KeyValueError> {
+            pending().await
+        }
+    }
+
+    #[tonic::async_trait]
+    impl KeyValueStore for Untold {
+        async fn read(&self, prefix: &str) -> Result<Snapshot, KeyValueError> {
+            self.0.read(prefix).await
+        }
+
+        fn changes(&self, _prefix: &str) -> Box<dyn Changes + '_> {
+            Box::new(NoChanges)
+        }
+
+        async fn commit(&self, transaction: &Transaction) -> Result<Outcome, KeyValueError> {
+            self.0.commit(transaction).await
+        }
+
+        async fn grant(&self, time_to_live: Duration) -> Result<LeaseId, KeyValueError> {
+            self.0.grant(time_to_live).await
+        }
+
+        async fn keep_alive(&self, lease: LeaseId) -> Result<(), KeyValueError> {
+            self.0.keep_alive(lease).await
+        }
+
+        async fn revoke(&self, lease: LeaseId) -> Result<(), KeyValueError> {
+            self.0.revoke(lease).await
+        }
+    }
+
+    /// A router that is told no news, and its metadata.
+    async fn untold() -> (Router, Arc<Untold>) {
+        let keys = Arc::new(Untold(cluster().await));
+        let store = KeyValueMetadata::follow(Arc::<Untold>::clone(&keys), || {}, |_| {}).await;
+        let store = Arc::new(store.unwrap());
+        let router = Router::new(store, &Budget::new(1 << 20), 9).unwrap();
+        (router, keys)
+    }
+
+    fn replicas(cluster: &ClusterView, shard: ShardId) -> usize {
+        cluster.layout.map().replicas(shard).len()
+    }
+
+    /// CV2.
+    #[tokio::test(start_paused = true)]
+    async fn a_layout_that_is_told_late_is_read_for_the_next_round() {
+        let (router, keys) = untold().await;
+        let mut rounds = Rounds::new();
+        for (number, shard) in [(1, ShardId(7)), (2, ShardId(8))] {
+            let seen = router.cluster();
+            evict(&*keys, number, shard).await;
+            while Arc::ptr_eq(&router.cluster(), &seen) {
+                assert!(rounds.another(&router, &seen, soon()).await);
+            }
+            assert_eq!(replicas(&router.cluster(), shard), 2);
+        }
+    }
+
+    /// CV2.
+    #[tokio::test]
+    async fn a_layout_that_proves_an_answer_wrong_is_that_of_the_next_round() {
+        let (router, keys) = untold().await;
+        let (cluster, shard) = (router.cluster(), ShardId(7));
+        evict(&*keys, 1, shard).await;
+        let nodes = cluster.layout.nodes().iter();
+        let down = nodes.map(|node| node.id.clone()).collect();
+        let readers = cluster.readers(&Avoided::default());
+        let unproven = router.prove(Claim {
+            cluster: &cluster,
+            readers: &readers,
+            corpus: CorpusUid([1; 16]),
+            shards: ShardSet::from_iter([shard]),
+            down: &down,
+            readers_confirm: false,
+            deadline: soon(),
+        });
+        assert!(unproven.await.is_stale_only());
+        assert_eq!(replicas(&router.cluster(), shard), 2);
+    }
 
     fn soon() -> Deadline {
         Deadline::within(Duration::from_secs(60))

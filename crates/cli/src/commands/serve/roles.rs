@@ -205,7 +205,8 @@ async fn enter_with(
         }
         let heard = heard_of(&layout, claim.store).await;
         check_heard(claim, heard, accepts_loss)?;
-        let registration = Registration::enter(keys, claim, accepts_loss, publish).await?;
+        let entered = Registration::enter(keys, claim, store.clone(), accepts_loss, publish);
+        let registration = entered.await?;
         Ok(Entered {
             metadata,
             registration,

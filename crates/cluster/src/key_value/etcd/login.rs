@@ -9,7 +9,7 @@ use tonic::transport::Channel;
 use tonic::{Code, Status};
 
 use super::access::EtcdUser;
-use super::members::unary;
+use super::connection::unary;
 use super::wire::{AuthenticateRequest, AuthenticateResponse};
 
 const AUTHENTICATE: &str = "/etcdserverpb.Auth/Authenticate";

@@ -2,37 +2,25 @@
 
 use std::time::Duration;
 
-use http::uri::PathAndQuery;
+use futures_util::future::join_all;
 use parking_lot::Mutex;
 use prost::Message;
 use tokio::time::timeout;
-use tonic::client::Grpc;
-use tonic::metadata::{Ascii, MetadataValue};
-use tonic::transport::{Channel, ClientTlsConfig, Endpoint};
-use tonic::{Code, Request, Status, Streaming};
-use tonic_prost::ProstCodec;
+use tonic::transport::{Channel, Endpoint};
+use tonic::{Code, Status, Streaming};
 
 use super::RANGE;
 use super::access::{EtcdAccess, EtcdTls};
-use super::causes::with_causes;
+use super::connection::{TIMEOUT, connect, endpoint, late, open, unary};
 use super::login::{Login, Token, lacks_token};
 use super::wire::{RangeRequest, RangeResponse};
 use crate::key_value::KeyValueError;
-
-/// How long one member may take to connect, and to answer.
-const TIMEOUT: Duration = Duration::from_millis(1500);
-
-/// How often a connection with a stream is probed. etcd ends connections that do so every five seconds or more often.
-const KEEPALIVE: Duration = Duration::from_secs(10);
 
 /// How long a stream may have nothing to say before its member is asked for a sign of life.
 const QUIET: Duration = Duration::from_secs(1);
 
 /// How often a read is tried at least: the first attempt may meet a connection that was lost unnoticed.
 const LEAST_TRIES: usize = 2;
-
-/// The header of the token.
-const TOKEN: &str = "token";
 
 /// The codes by which a member says that it did nothing. Any other may come from a connection that broke midway.
 const REFUSALS: [Code; 7] = [
@@ -44,9 +32,6 @@ const REFUSALS: [Code; 7] = [
     Code::PermissionDenied,
     Code::Unauthenticated,
 ];
-
-/// A larger answer than any that the store asks for.
-const MAX_ANSWER_BYTES: usize = 256 << 20;
 
 /// The members of a cluster of etcd.
 #[derive(Debug)]
@@ -61,7 +46,16 @@ pub(super) struct Members {
 #[derive(Debug, Default)]
 struct Current {
     member: usize,
+    /// Grows with every connection, and when one is left.
+    number: u64,
     channel: Option<Channel>,
+}
+
+/// A connection to the member that was asked when it was made.
+#[derive(Debug)]
+struct Connection {
+    number: u64,
+    channel: Channel,
 }
 
 /// Why a call failed.
@@ -126,10 +120,51 @@ impl Members {
         Q: Message + Clone + 'static,
         A: Message + Default + 'static,
     {
-        let (member, channel) = self.connected().await?;
+        let connection = self.connected().await?;
+        let answer = self.ask(&connection.channel, path, request).await;
+        answer.map_err(|status| self.failed(connection.number, status))
+    }
+
+    /// Calls a method of every member once, each on a connection of its own. Answers the address of each member that
+    /// answered, and its answer.
+    pub(super) async fn each<Q, A>(&self, path: &'static str, request: &Q) -> Vec<(String, A)>
+    where
+        Q: Message + Clone + 'static,
+        A: Message + Default + 'static,
+    {
+        let endpoints = self.endpoints.iter();
+        let answers = endpoints.map(|endpoint| self.ask_one(endpoint, path, request));
+        join_all(answers).await.into_iter().flatten().collect()
+    }
+
+    async fn ask_one<Q, A>(
+        &self,
+        endpoint: &Endpoint,
+        path: &'static str,
+        request: &Q,
+    ) -> Option<(String, A)>
+    where
+        Q: Message + Clone + 'static,
+        A: Message + Default + 'static,
+    {
+        let address = endpoint.uri().authority()?.to_string();
+        let channel = connect(endpoint).await.ok()?;
+        let answer = self.ask(&channel, path, request).await.ok()?;
+        Some((address, answer))
+    }
+
+    async fn ask<Q, A>(
+        &self,
+        channel: &Channel,
+        path: &'static str,
+        request: &Q,
+    ) -> Result<A, Status>
+    where
+        Q: Message + Clone + 'static,
+        A: Message + Default + 'static,
+    {
         let call = |token| unary(channel.clone(), path, request, token);
-        let answer = self.with_token(&channel, call).await;
-        answer.map_err(|status| self.failed(member, status))
+        self.with_token(channel, call).await
     }
 
     /// Makes a call with the token of the user. Where etcd does not know it, it does nothing, and the call is made again.
@@ -151,12 +186,11 @@ impl Members {
         }
     }
 
-    /// Forgets the token with which a stream was opened. Answers whether there is a user, so that there will be another.
-    pub(super) async fn forget_token<A>(&self, answers: &Answers<A>) -> bool {
+    /// Forgets the token with which a stream was opened, so that the next one has another.
+    pub(super) async fn forget_token<A>(&self, answers: &Answers<A>) {
         if let Some(login) = &self.login {
             login.forget(answers.token.as_ref()).await;
         }
-        self.login.is_some()
     }
 
     /// Opens a stream of answers to one request. The stream fails when the member loses its leader.
@@ -169,13 +203,12 @@ impl Members {
         Q: Message + Clone + 'static,
         A: Message + Default + 'static,
     {
-        let (member, channel) = self.connected().await?;
-        let call = |token| open(channel.clone(), path, request, token);
-        let opened = self.with_token(&channel, call).await;
-        let (token, stream) = opened.map_err(|status| self.failed(member, status))?;
+        let connection = self.connected().await?;
+        let call = |token| open(connection.channel.clone(), path, request, token);
+        let opened = self.with_token(&connection.channel, call).await;
+        let (token, stream) = opened.map_err(|status| self.failed(connection.number, status))?;
         Ok(Answers {
-            member,
-            channel,
+            connection,
             token,
             stream,
         })
@@ -198,9 +231,10 @@ impl Members {
             is_serializable: true,
             ..RangeRequest::default()
         };
-        let (channel, token) = (answers.channel.clone(), answers.token.clone());
+        let connection = &answers.connection;
+        let (channel, token) = (connection.channel.clone(), answers.token.clone());
         let asked = unary::<_, RangeResponse>(channel, RANGE, &request, token).await;
-        match asked.map_err(|status| self.failed(answers.member, status)) {
+        match asked.map_err(|status| self.failed(connection.number, status)) {
             Ok(_) | Err(CallError::Refused(_)) => Ok(()),
             Err(error) => Err(error),
         }
@@ -211,65 +245,73 @@ impl Members {
         let ended = || Status::unavailable("the stream of changes has ended");
         match answers.stream.message().await {
             Ok(Some(answer)) => Ok(answer),
-            Ok(None) => Err(self.failed(answers.member, ended())),
-            Err(status) => Err(self.failed(answers.member, status)),
+            Ok(None) => Err(self.failed(answers.connection.number, ended())),
+            Err(status) => Err(self.failed(answers.connection.number, status)),
         }
     }
 
     /// The same, if it comes soon.
     pub(super) async fn next_soon<A>(&self, answers: &mut Answers<A>) -> Result<A, CallError> {
-        let member = answers.member;
+        let number = answers.connection.number;
         match timeout(TIMEOUT, self.message(answers)).await {
             Ok(answer) => answer,
-            Err(_elapsed) => Err(self.failed(member, late())),
+            Err(_elapsed) => Err(self.failed(number, late())),
         }
     }
 
     /// A connection, to the first member from the current one on that takes it.
-    async fn connected(&self) -> Result<(usize, Channel), CallError> {
+    async fn connected(&self) -> Result<Connection, CallError> {
         let mut reason = "no member is named".to_owned();
         for _ in &self.endpoints {
-            let member = {
+            let (member, number) = {
                 let current = self.current.lock();
-                if let Some(channel) = &current.channel {
-                    return Ok((current.member, channel.clone()));
+                let number = current.number;
+                if let Some(channel) = current.channel.clone() {
+                    return Ok(Connection { number, channel });
                 }
-                current.member
+                (current.member, number)
             };
             match connect(&self.endpoints[member]).await {
-                Ok(channel) => {
-                    let mut current = self.current.lock();
-                    *current = Current {
-                        member,
-                        channel: Some(channel.clone()),
-                    };
-                    return Ok((member, channel));
-                }
+                Ok(channel) => return Ok(self.turn_to(member, channel)),
                 Err(problem) => {
                     reason = problem;
-                    self.leave(member);
+                    self.leave(number);
                 }
             }
         }
         Err(CallError::NotSent(reason))
     }
 
-    /// Turns from a member to the next. Of several callers at once, one does so.
-    fn leave(&self, member: usize) {
+    /// Takes a new connection for the calls that come.
+    fn turn_to(&self, member: usize, channel: Channel) -> Connection {
         let mut current = self.current.lock();
-        if current.member == member {
+        let number = current.number + 1;
+        *current = Current {
+            member,
+            number,
+            channel: Some(channel.clone()),
+        };
+        Connection { number, channel }
+    }
+
+    /// Turns from a member to the next. Of several callers on one connection, one does so. Those on an earlier one do not:
+    /// it says nothing of the current one.
+    fn leave(&self, number: u64) {
+        let mut current = self.current.lock();
+        if current.number == number {
             *current = Current {
-                member: (member + 1) % self.endpoints.len(),
+                member: (current.member + 1) % self.endpoints.len(),
+                number: current.number + 1,
                 channel: None,
             };
         }
     }
 
-    fn failed(&self, member: usize, status: Status) -> CallError {
+    fn failed(&self, number: u64, status: Status) -> CallError {
         if REFUSALS.contains(&status.code()) {
             return CallError::Refused(status);
         }
-        self.leave(member);
+        self.leave(number);
         CallError::Unknown(status)
     }
 }
@@ -277,115 +319,30 @@ impl Members {
 /// A stream of answers of one member.
 #[derive(Debug)]
 pub(super) struct Answers<A> {
-    member: usize,
-    channel: Channel,
+    connection: Connection,
     /// Of the user that opened it.
     token: Option<Token>,
     stream: Streaming<A>,
 }
 
-/// The member at an address, `host:port`.
-fn endpoint(address: &str, tls: Option<&ClientTlsConfig>) -> Result<Endpoint, KeyValueError> {
-    let scheme = if tls.is_some() { "https" } else { "http" };
-    let bad_address = |_| KeyValueError::BadAddress {
-        address: address.to_owned(),
-    };
-    let endpoint = Endpoint::from_shared(format!("{scheme}://{address}")).map_err(bad_address)?;
-    let endpoint = endpoint
-        .connect_timeout(TIMEOUT)
-        .tcp_nodelay(true)
-        .http2_keep_alive_interval(KEEPALIVE)
-        .keep_alive_timeout(TIMEOUT);
-    let Some(tls) = tls else {
-        return Ok(endpoint);
-    };
-    // It reads the certificates.
-    let with_tls = endpoint.tls_config(tls.clone());
-    with_tls.map_err(|error| KeyValueError::BadCertificates {
-        reason: with_causes(&error),
-    })
-}
+#[cfg(test)]
+mod tests {
+    use tokio::net::TcpListener;
 
-/// Connects in time. The own limit of an endpoint leaves out the handshake of TLS.
-async fn connect(endpoint: &Endpoint) -> Result<Channel, String> {
-    match timeout(TIMEOUT, endpoint.connect()).await {
-        Ok(connected) => connected.map_err(|error| with_causes(&error)),
-        Err(_elapsed) => Err(format!("no connection within {TIMEOUT:?}")),
+    use super::*;
+
+    #[tokio::test]
+    async fn a_failure_on_an_earlier_connection_keeps_the_current_one() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap().to_string();
+        let members = Members::new([&*address], &EtcdAccess::default()).unwrap();
+        let number = async || members.connected().await.unwrap().number;
+        let first = number().await;
+        assert_eq!(number().await, first, "it stays connected");
+        members.leave(first);
+        let second = number().await;
+        assert_ne!(second, first);
+        members.leave(first);
+        assert_eq!(number().await, second);
     }
-}
-
-/// Calls a method on a connection.
-pub(super) async fn unary<Q, A>(
-    channel: Channel,
-    path: &'static str,
-    request: &Q,
-    token: Option<Token>,
-) -> Result<A, Status>
-where
-    Q: Message + Clone + 'static,
-    A: Message + Default + 'static,
-{
-    let mut grpc = Grpc::new(channel).max_decoding_message_size(MAX_ANSWER_BYTES);
-    let call = async {
-        ready(&mut grpc).await?;
-        let codec = ProstCodec::<Q, A>::default();
-        let path = PathAndQuery::from_static(path);
-        let request = with_header(Request::new(request.clone()), TOKEN, token);
-        grpc.unary(request, path, codec).await
-    };
-    Ok(in_time(call).await?.into_inner())
-}
-
-/// Opens a stream on a connection. Answers its token with it.
-async fn open<Q, A>(
-    channel: Channel,
-    path: &'static str,
-    request: &Q,
-    token: Option<Token>,
-) -> Result<(Option<Token>, Streaming<A>), Status>
-where
-    Q: Message + Clone + 'static,
-    A: Message + Default + 'static,
-{
-    let mut grpc = Grpc::new(channel).max_decoding_message_size(MAX_ANSWER_BYTES);
-    // A stream of requests that ends would end the answers.
-    let requests = tokio_stream::StreamExt::chain(
-        tokio_stream::once(request.clone()),
-        tokio_stream::pending(),
-    );
-    let call = async {
-        ready(&mut grpc).await?;
-        let with_leader = Some(MetadataValue::from_static("true"));
-        let request = with_header(Request::new(requests), "hasleader", with_leader);
-        let request = with_header(request, TOKEN, token.clone());
-        let codec = ProstCodec::<Q, A>::default();
-        let path = PathAndQuery::from_static(path);
-        grpc.streaming(request, path, codec).await
-    };
-    let stream = in_time(call).await?.into_inner();
-    Ok((token, stream))
-}
-
-fn with_header<T>(
-    mut request: Request<T>,
-    name: &'static str,
-    value: Option<MetadataValue<Ascii>>,
-) -> Request<T> {
-    if let Some(value) = value {
-        request.metadata_mut().insert(name, value);
-    }
-    request
-}
-
-async fn in_time<T>(call: impl Future<Output = Result<T, Status>>) -> Result<T, Status> {
-    timeout(TIMEOUT, call).await.unwrap_or_else(|_| Err(late()))
-}
-
-fn late() -> Status {
-    Status::deadline_exceeded(format!("no answer within {TIMEOUT:?}"))
-}
-
-async fn ready(grpc: &mut Grpc<Channel>) -> Result<(), Status> {
-    let ready = grpc.ready().await;
-    ready.map_err(|error| Status::unavailable(with_causes(&error)))
 }

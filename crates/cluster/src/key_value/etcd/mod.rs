@@ -5,10 +5,11 @@
 
 mod access;
 mod causes;
+mod changes;
+mod connection;
 mod login;
 mod members;
 mod version;
-mod watches;
 mod wire;
 
 use std::time::Duration;
@@ -17,23 +18,20 @@ use async_trait::async_trait;
 use tonic::Code;
 
 pub use self::access::{EtcdAccess, EtcdTls, EtcdUser};
-use self::login::may_lack_token;
+use self::changes::EtcdChanges;
 use self::members::{CallError, Members};
-use self::watches::{Watch, Watches, last_change};
 use self::wire::{
     Compare, DeleteRequest, LeaseGrantRequest, LeaseGrantResponse, LeaseKeepAliveResponse,
     LeaseRequest, LeaseRevokeResponse, MOD_REVISION, Operation, Pair, PutRequest, RangeRequest,
     RangeResponse, Request, StatusRequest, StatusResponse, TxnRequest, TxnResponse,
-    WatchCreateRequest, WatchRequest, WatchResponse,
 };
 use super::contract::{
-    Condition, KeyValue, KeyValueError, KeyValueStore, LeaseId, Outcome, Revision, Snapshot,
-    Transaction, Write,
+    Changes, Condition, KeyValue, KeyValueError, KeyValueStore, LeaseId, Outcome, Revision,
+    Snapshot, Transaction, Write,
 };
 
 const RANGE: &str = "/etcdserverpb.KV/Range";
 const TXN: &str = "/etcdserverpb.KV/Txn";
-const WATCH: &str = "/etcdserverpb.Watch/Watch";
 const GRANT: &str = "/etcdserverpb.Lease/LeaseGrant";
 const KEEP_ALIVE: &str = "/etcdserverpb.Lease/LeaseKeepAlive";
 const REVOKE: &str = "/etcdserverpb.Lease/LeaseRevoke";
@@ -50,7 +48,6 @@ pub struct EtcdKeyValues {
     name: String,
     /// Before each key, with a slash at its end.
     prefix: String,
-    watches: Watches,
 }
 
 impl EtcdKeyValues {
@@ -82,7 +79,6 @@ impl EtcdKeyValues {
             members: Members::new(members.split(','), access)?,
             name: format!("etcd at {members}"),
             prefix: format!("{prefix}/"),
-            watches: Watches::default(),
         })
     }
 
@@ -134,44 +130,6 @@ impl EtcdKeyValues {
         })
     }
 
-    /// Opens a watch that tells of all changes after a revision.
-    async fn watch(&self, prefix: &str, after: Revision) -> Result<Watch, CallError> {
-        let key = self.key(prefix);
-        let create = WatchCreateRequest {
-            range_end: after_all(&key),
-            key,
-            start_revision: (after.0 + 1).cast_signed(),
-        };
-        let request = WatchRequest {
-            create: Some(create),
-        };
-        let answers = self.members.stream(WATCH, &request).await?;
-        Ok(Watch {
-            answers,
-            told: after,
-        })
-    }
-
-    /// What there is once etcd has ended a watch. The next one begins anew.
-    async fn after_end(
-        &self,
-        prefix: &str,
-        watch: &Watch,
-        end: WatchResponse,
-    ) -> Result<Snapshot, KeyValueError> {
-        // What etcd has forgotten may concern these keys. By a status it refuses calls only.
-        let is_outdated = end.compact_revision > 0
-            || may_lack_token(&end.cancel_reason)
-                && self.members.forget_token(&watch.answers).await;
-        if is_outdated {
-            return self.read(prefix).await;
-        }
-        Err(KeyValueError::Refused {
-            store: self.name.clone(),
-            reason: end.cancel_reason,
-        })
-    }
-
     /// The error of a call that changes nothing.
     fn unread(&self, error: &CallError) -> KeyValueError {
         let (store, reason) = (self.name.clone(), error.reason().to_owned());
@@ -214,28 +172,8 @@ impl KeyValueStore for EtcdKeyValues {
         })
     }
 
-    async fn changed(&self, prefix: &str, after: Revision) -> Result<Snapshot, KeyValueError> {
-        let failed = |error: CallError| self.unread(&error);
-        let mut watch = match self.watches.take(prefix, after) {
-            Some(watch) => watch,
-            None => self.watch(prefix, after).await.map_err(failed)?,
-        };
-        loop {
-            let answer = self.members.next(&mut watch.answers).await;
-            let answer = answer.map_err(failed)?;
-            if answer.canceled || answer.compact_revision > 0 {
-                return self.after_end(prefix, &watch, answer).await;
-            }
-            let Some(last) = last_change(&answer) else {
-                continue;
-            };
-            watch.told = last;
-            if last > after {
-                let snapshot = self.read(prefix).await?;
-                self.watches.keep(prefix, watch);
-                return Ok(snapshot);
-            }
-        }
+    fn changes(&self, prefix: &str) -> Box<dyn Changes + '_> {
+        Box::new(EtcdChanges::new(self, prefix))
     }
 
     async fn commit(&self, transaction: &Transaction) -> Result<Outcome, KeyValueError> {
@@ -288,10 +226,13 @@ impl KeyValueStore for EtcdKeyValues {
     }
 
     async fn known_fault(&self) -> Option<String> {
-        let status = self.members.read(STATUS, &StatusRequest {}).await;
-        let StatusResponse { version } = status.ok()?;
-        let fault = version::known_fault(&version)?;
-        Some(format!("{}: {fault}", self.name))
+        let answers = self.members.each(STATUS, &StatusRequest {}).await;
+        let mut faults = answers.into_iter().filter_map(|(member, status)| {
+            let StatusResponse { version } = status;
+            let fault = version::known_fault(&version)?;
+            Some(format!("etcd at {member}: {fault}"))
+        });
+        faults.next()
     }
 }
 

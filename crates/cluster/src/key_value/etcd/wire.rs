@@ -121,19 +121,20 @@ pub(super) struct WatchRequest {
     pub(super) create: Option<WatchCreateRequest>,
 }
 
+/// A watch of what comes. The revision that is left out would begin it in the past.
 #[derive(Clone, PartialEq, Eq, Message)]
 pub(super) struct WatchCreateRequest {
     #[prost(bytes = "vec", tag = "1")]
     pub(super) key: Vec<u8>,
     #[prost(bytes = "vec", tag = "2")]
     pub(super) range_end: Vec<u8>,
-    /// The first revision of interest.
-    #[prost(int64, tag = "3")]
-    pub(super) start_revision: i64,
 }
 
+/// That a watch is open, or tells of changes, or has ended. The changes are left out, as the keys are read again.
 #[derive(Clone, PartialEq, Eq, Message)]
 pub(super) struct WatchResponse {
+    #[prost(message, optional, tag = "1")]
+    pub(super) header: Option<Header>,
     #[prost(bool, tag = "4")]
     pub(super) canceled: bool,
     /// The first revision that etcd still remembers, if it forgot some of interest; else 0.
@@ -141,15 +142,6 @@ pub(super) struct WatchResponse {
     pub(super) compact_revision: i64,
     #[prost(string, tag = "6")]
     pub(super) cancel_reason: String,
-    #[prost(message, repeated, tag = "11")]
-    pub(super) events: Vec<Event>,
-}
-
-/// A change. Of the pair, its revision alone is of interest, as the keys are read again.
-#[derive(Clone, PartialEq, Eq, Message)]
-pub(super) struct Event {
-    #[prost(message, optional, tag = "2")]
-    pub(super) pair: Option<Pair>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Message)]
