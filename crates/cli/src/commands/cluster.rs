@@ -1,6 +1,7 @@
 //! `simshard cluster`: a cluster whose nodes register themselves in the metadata.
 
 mod asked;
+mod changes;
 mod draining;
 mod force;
 mod init;
@@ -52,12 +53,12 @@ Example:
     Adopt(init::AdoptArgs),
     /// Tell whether the cluster is well, as TSV: what an operator looks at first
     #[command(after_help = "\
-A line for each part, and whether it is well: the metadata; the nodes that
-answer; whether each shard has a hot replica that answers; shards that are short
-of replicas, or of hot ones; copies under way; shards that are to move; how
-evenly the documents are shared; and the corpora. Those of a creation or a
-deletion that was cut short count as not well.
-A node that does not answer counts if it holds shards, or is to hold some.
+A line for each part, and whether it is well: the metadata; the nodes; whether
+each shard has a hot replica that answers; whether changes succeed; shards that
+are short of replicas, or of hot ones; copies under way; shards that are to
+move; how evenly the documents are shared; and the corpora. Those of a creation
+or a deletion that was cut short count as not well, and so do lost records.
+A node that does not answer is named until it is back, or is removed.
 
 The command only reads. It succeeds as soon as it could look, and fails if the
 metadata does not answer.")]

@@ -45,6 +45,21 @@ fn what_follows_the_arguments_fits_a_terminal() {
     }
 }
 
+/// A heading holds for all arguments behind it, so others must stand before.
+#[test]
+fn only_the_access_to_etcd_stands_under_its_heading() {
+    let mut count = 0;
+    for (path, command) in all_commands() {
+        for argument in command.get_arguments() {
+            let is_access = argument.get_help_heading() == Some("Access to etcd");
+            let id = argument.get_id().as_str();
+            assert!(!is_access || id.starts_with("metadata_"), "{path} {id}");
+            count += usize::from(is_access);
+        }
+    }
+    assert!(count > 0);
+}
+
 #[test]
 fn every_argument_says_what_it_is() {
     for (path, command) in all_commands() {

@@ -176,13 +176,14 @@ fn a_cluster_status_tells_which_parts_are_well() {
             .collect()
     };
     let all = parts();
-    assert_eq!(all.len(), 9);
+    assert_eq!(all.len(), 10);
     assert!(not_well(&all).is_empty(), "{all:?}");
     cluster.end_node(0, End::Killed);
     let all = parts();
-    assert_eq!(not_well(&all), ["nodes", "searches"]);
+    assert_eq!(not_well(&all), ["nodes", "searches", "changes"]);
     assert_eq!(all[1]["silent"], json!(["n1"]));
     assert_eq!(all[2]["unanswered"], "00-ff");
+    assert_eq!(all[3]["stuck"], "00-ff");
     fs::remove_file(keys).unwrap();
     let output = status(&[]);
     assert_eq!(output.status.code(), Some(2), "{}", log(&output));

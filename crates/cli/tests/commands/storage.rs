@@ -345,7 +345,7 @@ fn a_server_without_its_file_of_corpora_is_not_empty_and_can_be_recovered() {
         let log = String::from_utf8(output.stderr).unwrap();
         assert!(!output.status.success());
         assert!(
-            log.contains("restore the metadata (the corpora file"),
+            log.contains("restore each record with `simshard corpus recover`"),
             "{log}"
         );
     }

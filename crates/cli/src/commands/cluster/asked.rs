@@ -150,16 +150,27 @@ struct Answer {
     document_counts: Option<BTreeMap<ShardId, u64>>,
 }
 
-/// Asks a store, several times if it does not answer.
 async fn answer_of(store: &RegisteredStore) -> Option<Answer> {
+    let ask = || ask_store_to_count(&store.address, store.id, ANSWER_TIMEOUT);
+    let news = patiently(ask).await?;
+    Some(Answer {
+        reports: news.epochs.into_iter().collect(),
+        has_room: news.has_room_for_copies,
+        document_counts: news.document_counts,
+    })
+}
+
+/// What a store that answers has on disk.
+pub(super) async fn reports_of(store: &RegisteredStore) -> Option<Reports> {
+    patiently(|| ask(store)).await
+}
+
+/// Asks several times if there is no answer: one that is a moment late is no dead node.
+async fn patiently<A, F: Future<Output = Option<A>>>(ask: impl Fn() -> F) -> Option<A> {
     for _ in 0..ATTEMPTS {
         let asked = Instant::now();
-        if let Some(news) = ask_store_to_count(&store.address, store.id, ANSWER_TIMEOUT).await {
-            return Some(Answer {
-                reports: news.epochs.into_iter().collect(),
-                has_room: news.has_room_for_copies,
-                document_counts: news.document_counts,
-            });
+        if let Some(answer) = ask().await {
+            return Some(answer);
         }
         // A connection that is refused fails at once.
         sleep(ANSWER_TIMEOUT.saturating_sub(asked.elapsed())).await;
@@ -167,6 +178,7 @@ async fn answer_of(store: &RegisteredStore) -> Option<Answer> {
     None
 }
 
+/// What a store has on disk, if it answers at once.
 pub(super) async fn ask(store: &RegisteredStore) -> Option<Reports> {
     let news = ask_store(&store.address, store.id, ANSWER_TIMEOUT).await?;
     Some(news.epochs.into_iter().collect())

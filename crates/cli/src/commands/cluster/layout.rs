@@ -86,8 +86,8 @@ impl Layout {
         let left = nodes.len();
         if left < replicas {
             let problem = format!(
-                "{replicas} replicas need as many nodes, and {left} would be left that may take shards: start or undrain \
-                 others, or wish for fewer replicas by `simshard cluster set-replication`"
+                "each replica of a shard needs a node of its own: {replicas} are needed, and {left} would be left that may \
+                 take shards. Start or undrain others, or wish for fewer replicas by `simshard cluster set-replication`"
             );
             return Err(UsageError(problem).into());
         }
@@ -99,7 +99,7 @@ impl Layout {
 
     /// The map in which one node has all that another one has now.
     pub(super) fn replaced(&self, node: &NodeId, by: &NodeId) -> anyhow::Result<ShardMap> {
-        self.cluster.of_node(node)?;
+        self.check_replaceable(node)?;
         let both = self
             .map
             .shards_of(node)
@@ -120,6 +120,23 @@ impl Layout {
         let after = ShardMap::new(self.map.version() + 1, &entries)?;
         check_room(&self.cluster, &self.map, &after)?;
         Ok(after)
+    }
+
+    /// Refuses a node that is not known any more, or that other nodes went on without. Nothing would go to the node that
+    /// takes its place, though shards are short of replicas.
+    fn check_replaceable(&self, node: &NodeId) -> Result<(), UsageError> {
+        let rebalance = "`simshard cluster rebalance --yes` gives its shards to the others";
+        let store = self.cluster.of_node(node).map_err(|UsageError(unknown)| {
+            UsageError(format!("{unknown}; if {node} was removed, {rebalance}"))
+        })?;
+        let is_named = self.records.values().any(|record| record.names(store.id));
+        let are_short = self.records.values().any(|record| record.is_short());
+        let is_left_out = self.map.shards_of(node).is_empty() && !is_named;
+        if is_left_out && are_short {
+            let problem = "holds no shards any more, as others went on without it";
+            return Err(UsageError(format!("{node} {problem}: {rebalance}")));
+        }
+        Ok(())
     }
 
     /// The map in which some shards are held by these nodes. Refuses nodes that would not come.

@@ -2,22 +2,17 @@
 
 use std::collections::BTreeSet;
 use std::num::NonZeroU32;
-use std::time::Duration;
 
 use futures_util::future::join_all;
 use serde_json::json;
 use simshard_cluster::{
     KeyValueStore, MetadataError, NodeSettings, RegisteredStore, registered_stores, waiting_stores,
 };
-use simshard_node::ask_store;
 use simshard_topology::replication::StoreId;
 
 use super::TableArgs;
-use super::asked::settings;
+use super::asked::{self, Reports, settings};
 use crate::say;
-
-/// A node that lives answers in this time.
-const ANSWER_TIMEOUT: Duration = Duration::from_secs(1);
 
 pub(super) async fn run(args: &TableArgs) -> anyhow::Result<()> {
     let keys = args.metadata.keys()?;
@@ -27,17 +22,18 @@ pub(super) async fn run(args: &TableArgs) -> anyhow::Result<()> {
     let set = |node| settings.get(node).cloned().unwrap_or_default();
     let capacity = |set: &NodeSettings| set.capacity.map_or(1, NonZeroU32::get);
     if args.output.json {
-        for (store, answers) in &rows {
+        for (store, reports) in &rows {
             let RegisteredStore {
                 id, node, address, ..
             } = store;
+            let answers = reports.is_some();
             let set = set(node);
             say::print_json(&json!({
                 "node": node.to_string(),
                 "address": address.to_string(),
                 "store": id.to_string(),
                 "answers": answers,
-                "waits": waits(&waiting, *id, *answers),
+                "waits": waits(&waiting, *id, answers),
                 "drained": set.is_drained,
                 "zone": set.zone,
                 "capacity": capacity(&set),
@@ -47,13 +43,13 @@ pub(super) async fn run(args: &TableArgs) -> anyhow::Result<()> {
         return Ok(());
     }
     let mut text = "node\taddress\tstore\tanswers\tdrained\tzone\tcapacity\tcopy rate".to_owned();
-    for (store, answers) in &rows {
+    for (store, reports) in &rows {
         let RegisteredStore {
             id, node, address, ..
         } = store;
-        let answers = if *answers {
+        let answers = if reports.is_some() {
             "yes"
-        } else if waits(&waiting, *id, *answers) {
+        } else if waits(&waiting, *id, false) {
             "waits"
         } else {
             "no"
@@ -76,18 +72,12 @@ fn waits(waiting: &BTreeSet<StoreId>, store: StoreId, answers: bool) -> bool {
     waiting.contains(&store) && !answers
 }
 
-/// The stores that have registered, by the names of their nodes, and whether each answers now.
+/// The stores that have registered, by the names of their nodes, and what those have on disk that answer now.
 pub(super) async fn ask(
     keys: &dyn KeyValueStore,
-) -> Result<Vec<(RegisteredStore, bool)>, MetadataError> {
+) -> Result<Vec<(RegisteredStore, Option<Reports>)>, MetadataError> {
     let mut stores = registered_stores(keys).await?;
     stores.sort_by(|a, b| a.node.cmp(&b.node));
-    let answers = join_all(stores.iter().map(answers)).await;
-    Ok(stores.into_iter().zip(answers).collect())
-}
-
-/// Whether the store itself answers at its address.
-async fn answers(store: &RegisteredStore) -> bool {
-    let news = ask_store(&store.address, store.id, ANSWER_TIMEOUT);
-    news.await.is_some()
+    let reports = join_all(stores.iter().map(asked::reports_of)).await;
+    Ok(stores.into_iter().zip(reports).collect())
 }

@@ -1,0 +1,93 @@
+//! Whether changes succeed: inserts and removals need each node that holds the shard.
+
+use std::collections::BTreeMap;
+
+use serde_json::json;
+use simshard_topology::replication::{Epoch, ShardRecord, ShardRecords, StoreId};
+use simshard_topology::{ShardId, ShardSet};
+
+use super::status::{Asked, Finding, finding, name};
+
+/// What changes of a shard wait for.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+enum Waits {
+    /// The nodes that answer go on without the others, by themselves.
+    Passing,
+    /// They cannot. One of them may go on alone, if an operator says so.
+    Stuck { alone: Vec<String> },
+}
+
+/// Whether all that hold a shard answer. While one does not, its changes wait until the others go on without it.
+pub(super) fn changes(records: &ShardRecords, asked: &Asked) -> Finding {
+    let mut waiting = BTreeMap::<(Waits, Vec<String>), ShardSet>::new();
+    for (shard, record) in records {
+        if let Some(waits) = waits(*shard, record, asked) {
+            waiting.entry(waits).or_default().insert(*shard);
+        }
+    }
+    let sentences = waiting.iter().map(|((waits, silent), shards)| {
+        let silent = silent.join(",");
+        match waits {
+            Waits::Passing => {
+                format!("{shards} wait a moment, until the others go on without {silent}")
+            }
+            Waits::Stuck { alone } if alone.is_empty() => {
+                format!("{shards} wait for {silent}, and none that answers is in sync: start each")
+            }
+            Waits::Stuck { alone } => format!(
+                "{shards} wait for {silent}: start one of them, or else let {} go on alone by `simshard cluster force`",
+                alone.join(" or ")
+            ),
+        }
+    });
+    let sentences: Vec<String> = sentences.collect();
+    let is_well = sentences.is_empty();
+    let details = if is_well {
+        "all nodes of each shard answer".to_owned()
+    } else {
+        sentences.join("; ")
+    };
+    let all = |is_meant: fn(&Waits) -> bool| {
+        let meant = waiting.iter().filter(|((waits, _), _)| is_meant(waits));
+        let shards: ShardSet = meant.flat_map(|(_, shards)| shards.iter()).collect();
+        shards.to_string()
+    };
+    let facts = json!({
+        "waiting": all(|_| true),
+        "stuck": all(|waits| matches!(waits, Waits::Stuck { .. })),
+    });
+    finding("changes", is_well, details, facts)
+}
+
+/// What the changes of a shard wait for, and the nodes that are silent. `None` if they succeed.
+fn waits(shard: ShardId, record: &ShardRecord, asked: &Asked) -> Option<(Waits, Vec<String>)> {
+    let report = |store: StoreId| {
+        let (_, reports) = asked.iter().find(|(known, _)| known.id == store)?;
+        let reports = reports.as_ref()?;
+        Some(reports.get(&shard).copied().unwrap_or(Epoch::NONE))
+    };
+    let is_silent = |store: &StoreId| report(*store).is_none();
+    let mut silent: Vec<StoreId> = record.write_set().filter(is_silent).collect();
+    let is_stuck = record.is_stuck(report);
+    if silent.is_empty() && !is_stuck {
+        return None;
+    }
+    if silent.is_empty() {
+        // One that was forced waits for those that answered then.
+        silent = record.previous.iter().copied().filter(is_silent).collect();
+    }
+    let names = |stores: &mut dyn Iterator<Item = StoreId>| {
+        let mut names: Vec<String> = stores.map(|store| name(asked, store)).collect();
+        names.sort();
+        names
+    };
+    let waits = if is_stuck {
+        let in_sync = record.in_sync.iter().map(|entry| entry.store);
+        let alone = &mut in_sync.filter(|store| report(*store) > Some(Epoch::NONE));
+        let alone = names(alone);
+        Waits::Stuck { alone }
+    } else {
+        Waits::Passing
+    };
+    Some((waits, names(&mut silent.into_iter())))
+}

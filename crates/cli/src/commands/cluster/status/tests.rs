@@ -1,0 +1,279 @@
+//! What each part says of clusters that are well, and of others.
+
+use std::sync::Arc;
+
+use simshard_cluster::random_corpus_uid;
+use simshard_topology::replication::{Epoch, Learner};
+use simshard_topology::{NodeId, ShardId};
+
+use super::*;
+
+fn id(number: u8) -> StoreId {
+    StoreId([number; 16])
+}
+
+/// Three nodes. Those that answer have the first record of each shard.
+fn asked(answering: &[u8]) -> Vec<(RegisteredStore, Option<Reports>)> {
+    let store = |number: u8| RegisteredStore {
+        id: id(number),
+        node: NodeId::new(&format!("n{number}")).unwrap(),
+        address: format!("http://127.0.0.1:{number}"),
+        next_generation: 0,
+        corpora: BTreeSet::new(),
+        in_sync: BTreeMap::new(),
+        partners: BTreeMap::new(),
+        is_replacement: false,
+    };
+    let reports: Reports = ShardId::all().map(|shard| (shard, Epoch::FIRST)).collect();
+    let reports = |number| answering.contains(&number).then(|| reports.clone());
+    let stores = (1..=3).map(|number| (store(number), reports(number)));
+    stores.collect()
+}
+
+/// Three replicas of each shard, two of them hot; of shard 80, other than that.
+fn records(of_80: impl Fn(&mut ShardRecord)) -> ShardRecords {
+    let mut record = ShardRecord::first(0, &[id(1), id(2), id(3)], 7);
+    record.hot = 2;
+    record.in_sync[2].hot = false;
+    let mut other = record.clone();
+    of_80(&mut other);
+    let (record, other) = (Arc::new(record), Arc::new(other));
+    ShardId::all()
+        .map(|shard| {
+            let record = if shard.0 == 0x80 { &other } else { &record };
+            (shard, Arc::clone(record))
+        })
+        .collect()
+}
+
+fn is_short(records: &ShardRecords) -> [Finding; 2] {
+    [
+        short("replicas", records, lacks_replicas),
+        short("hot", records, lacks_hot),
+    ]
+}
+
+#[test]
+fn shards_that_are_short_are_named() {
+    let whole = records(|_| {});
+    assert!(is_short(&whole).iter().all(|finding| finding.is_well));
+    let without_cold = records(|record| record.in_sync.truncate(2));
+    let [replicas, hot] = is_short(&without_cold);
+    assert_eq!(replicas.columns(), "replicas\tno\tshort: 80");
+    assert!(hot.is_well);
+    let without_hot = records(|record| record.in_sync[1].hot = false);
+    let [replicas, hot] = is_short(&without_hot);
+    assert!(replicas.is_well);
+    assert_eq!(
+        hot.json(),
+        json!({"part": "hot", "well": false, "short": "80"})
+    );
+}
+
+#[test]
+fn shards_that_no_hot_replica_answers_for_are_named() {
+    let one_hot = records(|record| record.in_sync[1].hot = false);
+    assert!(searches(&one_hot, &asked(&[1])).is_well);
+    let cold_only = searches(&one_hot, &asked(&[2, 3]));
+    assert_eq!(
+        cold_only.columns(),
+        "searches\tno\tno hot replica answers: 80"
+    );
+}
+
+#[test]
+fn each_silent_node_is_named_with_what_to_do() {
+    let whole = records(|_| {});
+    let none = Targets::new();
+    let all = nodes(&whole, &none, &asked(&[1, 2, 3]));
+    assert_eq!(all.columns(), "nodes\tyes\t3 of 3 answer");
+    let holding = nodes(&whole, &none, &asked(&[2]));
+    assert_eq!(
+        holding.columns(),
+        "nodes\tno\t1 of 3 answer; silent: n1,n3: start each, or move its shards by `simshard cluster replace`"
+    );
+    let without_n3 = drained(&whole, 3);
+    let empty = nodes(&without_n3, &none, &asked(&[1, 2]));
+    assert_eq!(
+        empty.columns(),
+        "nodes\tno\t2 of 3 answer; silent, without shards: n3: start each, or forget it by `simshard cluster remove`"
+    );
+    let both = nodes(&without_n3, &none, &asked(&[1]));
+    assert_eq!(
+        both.json(),
+        json!({
+            "part": "nodes",
+            "well": false,
+            "nodes": 3,
+            "silent": ["n2", "n3"],
+            "silent_without_shards": ["n3"],
+        })
+    );
+}
+
+#[test]
+fn changes_that_wait_are_named_with_what_ends_the_wait() {
+    let well = changes(&records(|_| {}), &asked(&[1, 2, 3]));
+    assert_eq!(
+        well.columns(),
+        "changes\tyes\tall nodes of each shard answer"
+    );
+    let passing = changes(&records(|_| {}), &asked(&[1, 2]));
+    assert_eq!(
+        passing.columns(),
+        "changes\tno\t00-ff wait a moment, until the others go on without n3"
+    );
+    assert_eq!(passing.facts, json!({"waiting": "00-ff", "stuck": "none"}));
+    // Of two replicas, one may leave the other out.
+    let two_of_80 = records(|record| *record = ShardRecord::first(0, &[id(1), id(2)], 7));
+    let stuck = changes(&two_of_80, &asked(&[2]));
+    assert_eq!(
+        stuck.columns(),
+        "changes\tno\t80 wait a moment, until the others go on without n1; 00-7f,81-ff wait for n1,n3: start one of \
+         them, or else let n2 go on alone by `simshard cluster force`"
+    );
+    assert_eq!(
+        stuck.facts,
+        json!({"waiting": "00-ff", "stuck": "00-7f,81-ff"})
+    );
+    let last = records(|record| record.in_sync.truncate(1));
+    let lost = changes(&last, &asked(&[2, 3]));
+    assert_eq!(
+        lost.details,
+        "00-7f,81-ff wait a moment, until the others go on without n1; 80 wait for n1, and none that \
+         answers is in sync: start each"
+    );
+    // A learner takes each change, too.
+    let learning = records(|record| {
+        record.in_sync.truncate(2);
+        record.learners.push(Learner {
+            store: id(3),
+            added: Epoch::FIRST,
+        });
+    });
+    assert_eq!(
+        changes(&learning, &asked(&[1, 2])).facts["waiting"],
+        "00-ff"
+    );
+}
+
+/// Where an operator let a node go on alone, it waits for those that answered then.
+#[test]
+fn a_forced_shard_that_waits_is_named() {
+    let forced = |record: &mut ShardRecord| {
+        *record = record.forced(id(1), 9, |store| store != id(3)).unwrap();
+    };
+    let records = records(forced);
+    let mut asked = asked(&[1]);
+    let found = changes(&records, &asked);
+    assert!(
+        found
+            .details
+            .contains("80 wait for n2: start one of them, or else let n1 go on alone by"),
+        "{}",
+        found.details
+    );
+    let epoch = records[&ShardId(0x80)].epoch;
+    let reports = asked[0].1.as_mut().unwrap();
+    reports.insert(ShardId(0x80), epoch);
+    assert_eq!(changes(&records, &asked).facts["stuck"], "00-7f,81-ff");
+}
+
+/// The records without one of the nodes.
+fn drained(records: &ShardRecords, node: u8) -> ShardRecords {
+    let without = |(shard, record): (&ShardId, &Arc<ShardRecord>)| {
+        let mut record = ShardRecord::clone(record);
+        record.in_sync.retain(|entry| entry.store != id(node));
+        record.previous.retain(|store| *store != id(node));
+        (*shard, Arc::new(record))
+    };
+    records.iter().map(without).collect()
+}
+
+#[test]
+fn shards_that_are_to_move_are_named_by_their_nodes() {
+    let records = drained(&records(|_| {}), 3);
+    let target = |name: &str| {
+        let nodes = BTreeSet::from([NodeId::new("n1").unwrap(), NodeId::new(name).unwrap()]);
+        Targets::from([(ShardId(0x80), nodes)])
+    };
+    for (name, answering, expected) in [
+        ("n2", &[1, 2][..], "moves\tyes\tno shard is to move"),
+        ("n3", &[1, 2, 3], "moves\tyes\tn3 is to hold 80"),
+        ("n3", &[1, 2], "moves\tno\tn3 is to hold 80"),
+        ("n9", &[1, 2], "moves\tno\tn9 is to hold 80"),
+    ] {
+        let found = moves(&records, &target(name), &asked(answering));
+        assert_eq!(found.columns(), expected);
+    }
+}
+
+#[test]
+fn a_balance_that_a_plan_makes_better_is_not_well() {
+    let of = |before, after, moves| {
+        let balance = Balance {
+            before: Some(before),
+            after,
+            least: 1.0,
+        };
+        balance_of(balance, moves)
+    };
+    assert_eq!(
+        of(1.09, 1.09, 0).columns(),
+        "balance\tyes\tthe fullest node has 1.09 times the mean"
+    );
+    assert_eq!(
+        of(1.5, 1.02, 7).columns(),
+        "balance\tno\tthe fullest node has 1.50 times the mean; 1.02 times after 7 moves of `simshard cluster rebalance`"
+    );
+    // A node that holds nothing does not change the fullest one.
+    assert!(!of(1.05, 1.05, 3).is_well);
+}
+
+#[test]
+fn copies_under_way_are_named_by_their_nodes() {
+    let copying = records(|record| {
+        let left = record.in_sync.pop();
+        record.learners.push(Learner {
+            store: left.unwrap().store,
+            added: Epoch::FIRST,
+        });
+    });
+    let found = learners(&copying, &asked(&[1, 2, 3]));
+    assert_eq!(found.columns(), "learners\tyes\tn3 copies 80");
+    let none = learners(&records(|_| {}), &asked(&[]));
+    assert_eq!(none.columns(), "learners\tyes\tno copy is under way");
+}
+
+#[test]
+fn a_balance_is_not_told_while_shards_are_short() {
+    check_not_short(&records(|_| {})).unwrap();
+    let short = records(|record| record.in_sync.truncate(2));
+    let error = check_not_short(&short).unwrap_err();
+    assert_eq!(error.to_string(), "shards 80 are short of replicas");
+}
+
+#[test]
+fn corpora_that_are_not_complete_are_not_well() {
+    let mut states = vec![CorpusState::Live];
+    assert_eq!(corpora_of(&states, 0).columns(), "corpora\tyes\t1 live");
+    states.extend([CorpusState::Creating, CorpusState::Deleting]);
+    assert_eq!(
+        corpora_of(&states, 0).columns(),
+        "corpora\tno\t1 live, 1 being created, 1 being deleted"
+    );
+    assert_eq!(
+        corpora_of(&[], 2).columns(),
+        "corpora\tno\t0 live, records missing of 2 that nodes hold: `simshard corpus recover`"
+    );
+}
+
+#[test]
+fn a_corpus_that_nodes_held_and_that_has_no_record_is_missing_unless_it_was_deleted() {
+    let [recorded, deleted, lost] = [(); 3].map(|()| random_corpus_uid());
+    let mut asked = asked(&[1, 2]);
+    asked[1].0.corpora.extend([recorded, deleted, lost]);
+    asked[2].0.corpora.extend([recorded, lost]);
+    let known = BTreeSet::from([recorded, deleted]);
+    assert_eq!(without_record(&known, &asked), BTreeSet::from([lost]));
+}
