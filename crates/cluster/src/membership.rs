@@ -504,6 +504,25 @@ mod tests {
         }
     }
 
+    /// ME1: it was about to start when a store with an empty directory took its place.
+    #[tokio::test]
+    async fn a_store_that_was_replaced_does_not_take_its_place_back() {
+        let keys = two_nodes().await;
+        begin(&keys, &halves()).await.unwrap();
+        let (replaced, by) = (store(id(3), 3, 7003), store(id(4), 3, 7004));
+        register(&keys, &replaced).await.unwrap();
+        assert!(register(&keys, &by).await.unwrap());
+        let refused = register_start(&keys, &replaced, start(1)).await;
+        let refused = refused.unwrap_err();
+        assert!(
+            matches!(refused, MetadataError::OtherStore { .. }),
+            "{refused}"
+        );
+        let stores = registered_stores(&keys).await.unwrap();
+        let ids: Vec<StoreId> = stores.iter().map(|store| store.id).collect();
+        assert_eq!(ids, [id(1), id(2), id(4)]);
+    }
+
     /// ME3.
     #[tokio::test]
     async fn an_address_that_another_store_has_is_refused() {
