@@ -33,6 +33,10 @@ impl World {
         let in_sync: Vec<_> = record.in_sync.iter().map(|entry| entry.store).collect();
         let hot = record.in_sync.iter().filter(|entry| entry.hot);
         let hot: Vec<_> = hot.map(|entry| entry.store).collect();
+        // A planted fault may leave none: then nothing answers.
+        if hot.is_empty() {
+            return;
+        }
         let reader = hot[self.rng.usize(..hot.len())];
         let reading = Reading {
             shard,
