@@ -8,6 +8,8 @@
 //! - RG5: a directory whose store cannot be opened begins no start, as that would count against the right one.
 //! - RG6: a node registers where it answers only once its start is the last one of its store, and again if another address
 //!   is registered meanwhile. So a copy that is refused, or waits, leaves the address of a node that runs.
+//! - RG7: no start begins while a process with the same store answers where it is registered. What that one acknowledges
+//!   until it ends, a copy of its directory lacks.
 
 use std::future::pending;
 use std::path::PathBuf;
@@ -28,9 +30,13 @@ use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
 use tracing::{info, warn};
 
 use crate::fresh_start::Obstacle;
+use crate::peers::ask_store;
 
 /// How long a node that stops tries to publish the end of its log.
 const LAST_ATTEMPT: Duration = Duration::from_secs(2);
+
+/// How long a process with the same store has to answer.
+const ANSWER_PATIENCE: Duration = Duration::from_secs(1);
 
 /// Between two attempts, where one was not confirmed.
 const PAUSE: Duration = Duration::from_millis(100);
@@ -46,6 +52,11 @@ pub enum RegistrationError {
          a copy beside the original", path.display()
     )]
     Replaced { path: PathBuf },
+    #[error(
+        "{} is a copy: its store runs at {address}, and acknowledges changes that a copy lacks; end that node first, and \
+         start the directory that ran last, or give this node a directory of its own", path.display()
+    )]
+    Runs { path: PathBuf, address: String },
     #[error("{refused}; {obstacle}")]
     Kept {
         refused: Box<Self>,
@@ -55,6 +66,30 @@ pub enum RegistrationError {
     Metadata(#[from] MetadataError),
     #[error(transparent)]
     Open(#[from] OpenError),
+}
+
+/// Checks that no process with the store of a directory answers where it is registered (RG7). `own` is where this process
+/// listens: no other one does.
+///
+/// # Errors
+/// [`RegistrationError::Runs`] if one does.
+pub async fn check_runs_nowhere(
+    claim: &Claim,
+    layout: &ClusterLayout,
+    own: &str,
+) -> Result<(), RegistrationError> {
+    let registered = layout.node_of(claim.store);
+    let Some(other) = registered.filter(|registered| registered.address != own) else {
+        return Ok(());
+    };
+    let address = other.address.clone();
+    match ask_store(&address, claim.store, ANSWER_PATIENCE).await {
+        None => Ok(()),
+        Some(_) => Err(RegistrationError::Runs {
+            path: claim.path().to_owned(),
+            address,
+        }),
+    }
 }
 
 /// The start of a store, as the metadata holds it.

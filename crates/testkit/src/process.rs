@@ -186,6 +186,20 @@ impl Running {
         child.try_wait().expect("its state").is_some()
     }
 
+    /// Freezes it.
+    pub fn freeze(&self) {
+        freeze(self.id());
+    }
+
+    /// Lets it go on.
+    pub fn thaw(&self) {
+        thaw(self.id());
+    }
+
+    fn id(&self) -> u32 {
+        self.0.as_ref().expect("it was started").id()
+    }
+
     /// Ends it without any warning.
     pub fn kill(self) {
         drop(self);

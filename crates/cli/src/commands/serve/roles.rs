@@ -9,10 +9,11 @@ use std::time::Duration;
 use anyhow::Context;
 use simshard_cluster::{
     ClusterLayout, FileStore, KeyValueMetadata, KeyValueStore, MetadataError, MetadataStore, Node,
-    RegisteredStore, check_registered, register, show_waiting,
+    RegisteredStore, check_registered, register, registered_stores, shard_records, show_waiting,
 };
 use simshard_node::{
-    Registration, RegistrationError, check_directory, check_heard, heard_of, set_aside,
+    Registration, RegistrationError, ask_store, check_directory, check_heard, check_runs_nowhere,
+    heard_of, set_aside,
 };
 use simshard_runtime::shutdown;
 use simshard_runtime::system::raise_open_files;
@@ -28,6 +29,9 @@ use crate::connection::block_on;
 use crate::embedded::{self, bind};
 use crate::exit::UsageError;
 use crate::say;
+
+/// How long a node of the same name has to answer.
+const ANSWER_PATIENCE: Duration = Duration::from_secs(1);
 
 /// How often a node looks whether the store that it had before has left.
 const STORE_LEAVES: Duration = Duration::from_millis(200);
@@ -192,17 +196,19 @@ async fn enter_with(
     let attempt = async |absence: &Absence| {
         claim.check_failure().map_err(RegistrationError::from)?;
         check_directory(&**keys, claim, accepts_loss).await?;
+        check_history(&**keys, claim).await?;
         let _waiting = show_waiting(keys, store.id).await?;
         let is_replacement = register_once_free(&**keys, &store, absence).await?;
         let metadata = follow(keys, absence).await?;
         // Another store may have taken its place while it waited.
         check_registered(&**keys, &store).await?;
-        // With metadata of another history it does not begin a start, which would count against the right one.
+        // It may have begun while this one waited.
         let layout = Arc::clone(&metadata.watch_layout().borrow());
         if let Some(records) = layout.records() {
             let checked = claim.check_records(records);
             checked.map_err(RegistrationError::from)?;
         }
+        check_runs_nowhere(claim, &layout, &store.address).await?;
         let heard = heard_of(&layout, claim.store).await;
         check_heard(claim, heard, accepts_loss)?;
         let entered = Registration::enter(keys, claim, store.clone(), accepts_loss, publish);
@@ -216,25 +222,56 @@ async fn enter_with(
     once_there(attempt).await
 }
 
+/// Refuses metadata of another history, if there is a cluster. With it a node neither registers, nor begins a start, which
+/// would count against the right one.
+async fn check_history(keys: &dyn KeyValueStore, claim: &Claim) -> Result<(), RegistrationError> {
+    match shard_records(keys).await {
+        Ok(records) => Ok(claim.check_records(&records)?),
+        Err(MetadataError::NoCluster) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
+}
+
 /// Registers a store, once the other nodes have left out another one that its node had. Answers whether there was one.
 async fn register_once_free(
     keys: &dyn KeyValueStore,
     store: &RegisteredStore,
     absence: &Absence,
-) -> Result<bool, MetadataError> {
+) -> anyhow::Result<bool> {
     let mut told = None;
     loop {
         match register(keys, store).await {
             Err(MetadataError::StoreHolds { shards, .. }) if told == Some(shards) => {}
             Err(waits @ MetadataError::StoreHolds { shards, .. }) => {
+                check_name_is_free(keys, &store.node).await?;
                 absence.is_over();
                 info!("{waits}");
                 told = Some(shards);
             }
-            done => return done,
+            done => return Ok(done.map_err(RegistrationError::from)?),
         }
         sleep(STORE_LEAVES).await;
     }
+}
+
+/// Refuses a name that a node has which runs: it would not leave its shards to this one.
+async fn check_name_is_free(keys: &dyn KeyValueStore, node: &NodeId) -> anyhow::Result<()> {
+    let stores = registered_stores(keys).await;
+    for store in stores.map_err(RegistrationError::from)? {
+        let is_other = store.node == *node;
+        if is_other
+            && ask_store(&store.address, store.id, ANSWER_PATIENCE)
+                .await
+                .is_some()
+        {
+            let address = store.address;
+            return Err(UsageError(format!(
+                "a node {node} runs at {address}, with another data directory: give this node another name, or end that one"
+            ))
+            .into());
+        }
+    }
+    Ok(())
 }
 
 /// The data directory of a node that registers itself.
