@@ -278,9 +278,12 @@ fn id_of(text: &str) -> Result<StoreId, String> {
     Ok(StoreId(id.into_bytes()))
 }
 
+/// Why a record cannot be understood that must be there and is not.
+pub(crate) const MISSING: &str = "it is missing";
+
 /// A record that must be there is not.
 pub(crate) fn missing(key: &str) -> MetadataError {
-    bad(key, "it is missing".to_owned())
+    bad(key, MISSING.to_owned())
 }
 
 /// A nonce as records have it: in hexadecimal.

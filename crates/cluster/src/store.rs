@@ -33,6 +33,7 @@ use crate::corpora::Corpora;
 use crate::corpus::{CorpusName, CorpusRecord, CorpusState};
 use crate::key_value::KeyValueError;
 use crate::layout::{ClusterLayout, ClusterLayoutError};
+use crate::records;
 
 /// Where a cluster keeps what all its processes must agree on: which nodes there
 /// are, who owns which shard, and which corpora exist.
@@ -181,8 +182,8 @@ pub enum MetadataError {
     #[error("{0}")]
     KeyValues(KeyValueError),
     #[error(
-        "the key {key} of the metadata holds no record that this version knows: {reason}; a newer Simshard may have \
-         written it: upgrade, else put back the text that this key had, and leave all others as they are"
+        "the key {key} of the metadata holds no record that this version knows: {reason}; {}",
+        advice(key, reason)
     )]
     BadRecord { key: String, reason: String },
     #[error(
@@ -252,4 +253,26 @@ pub enum MetadataError {
     UnusableRecords(ClusterLayoutError),
     #[error("the process is stopping, read the corpora again before repeating the operation")]
     Stopping,
+}
+
+/// What to do about the key of a record that cannot be understood.
+fn advice(key: &str, reason: &str) -> String {
+    if reason == records::MISSING {
+        return "put back the text that it had, and leave all others as they are; if others are gone too, the metadata is \
+                lost: stop all processes, and see \"If the metadata is lost\" in docs/operating.md"
+            .to_owned();
+    }
+    let without_text = match key.split('/').next() {
+        Some("stores") => {
+            "; if that text is lost, delete the key, and restart the node with that store"
+        }
+        Some("corpora") => {
+            "; if that text is lost, delete the key, and run `simshard corpus recover`"
+        }
+        _ => "",
+    };
+    format!(
+        "a newer Simshard may have written it: upgrade, else put back the text that this key had, and leave all others as \
+         they are{without_text}"
+    )
 }

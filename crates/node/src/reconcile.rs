@@ -84,6 +84,7 @@ pub(crate) async fn keep_reconciled(
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut next = Instant::now();
     let mut lacked: Vec<CorpusRecord> = Vec::new();
+    let mut is_failing = false;
     loop {
         ticks.tick().await;
         let copies = complete_copies(engine);
@@ -91,12 +92,25 @@ pub(crate) async fn keep_reconciled(
             continue;
         }
         next = Instant::now() + INTERVAL;
-        let Ok(differences) = differences(engine, store).await else {
-            continue;
-        };
+        let differences = differences(engine, store).await;
+        let was_failing = std::mem::replace(&mut is_failing, differences.is_err());
         let Differences {
             deleted, missing, ..
-        } = differences;
+        } = match differences {
+            Ok(differences) => differences,
+            Err(error) => {
+                if !was_failing {
+                    warn!(
+                        %error,
+                        "corpora cannot be compared with the metadata: until they can, this node joins no shard"
+                    );
+                }
+                continue;
+            }
+        };
+        if was_failing {
+            info!("corpora can be compared with the metadata again");
+        }
         // What is missing for the first time may just be made: a router has nodes do so.
         let is_again = |one: &&CorpusRecord| lacked.contains(*one);
         let again: Vec<CorpusRecord> = missing.iter().filter(is_again).cloned().collect();

@@ -65,6 +65,14 @@ impl Fault {
 pub(crate) const REMEDY: &str = "if other nodes hold its shards, move the data directory away and start the node with an \
     empty one, else restore a backup";
 
+/// What to do about a file that cannot be read. One that is gone is damage.
+fn remedy_of(source: &io::Error) -> String {
+    if source.kind() == io::ErrorKind::NotFound {
+        return format!("as it is gone: {REMEDY}");
+    }
+    "check the disk and the permissions".to_owned()
+}
+
 /// Why a file of a data directory cannot be read.
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs, reason = "the messages say what is meant")]
@@ -72,7 +80,7 @@ pub enum ReadError {
     /// A shard that is not there is no empty one.
     #[error("shard {0} is not in this store")]
     ShardAbsent(ShardId),
-    #[error("cannot read {}, check the disk and the permissions", path.display())]
+    #[error("cannot read {}, {}", path.display(), remedy_of(source))]
     Io { path: PathBuf, source: io::Error },
     #[error("{} is no {expected} of simshard, give another directory or move it away", path.display())]
     Foreign {

@@ -73,8 +73,8 @@ Neighbouring shards with equal records share a line: their first bytes, the
 epoch, the nodes in sync, those of them that are hot, those that learn, and the
 nodes that are to hold the shards, where an operator has chosen some. One of the
 hot nodes in sync answers a search. An epoch counts the changes of a record;
-its first part counts the times that a cluster began anew, after its metadata
-was lost.")]
+its first part counts the times that the shard was forced, or that a cluster
+began anew, after its metadata was lost.")]
     Shards(TableArgs),
     /// Let a node go on alone with shards whose other nodes are gone for good
     #[command(after_help = "\

@@ -39,7 +39,10 @@ pub enum Entry {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InstallError {
     /// Nothing to do: the store has this record or a later one.
-    #[error("epoch {0} is installed already")]
+    #[error(
+        "epoch {0} is not later than the one that is installed: if the metadata went back in time, give the cluster the \
+         metadata that it had last"
+    )]
     NotNewer(Epoch),
     /// Stop the store: the metadata store went back in time, and an operator must decide.
     #[error(

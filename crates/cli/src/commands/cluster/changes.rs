@@ -11,6 +11,8 @@ use super::status::{Asked, Finding, finding, name};
 /// What changes of a shard wait for.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 enum Waits {
+    /// Stores hold the shards that have no record, so none knows where they are.
+    Unregistered,
     /// The nodes that answer go on without the others, by themselves.
     Passing,
     /// They cannot. One of them may go on alone, if an operator says so.
@@ -28,6 +30,10 @@ pub(super) fn changes(records: &ShardRecords, asked: &Asked) -> Finding {
     let sentences = waiting.iter().map(|((waits, silent), shards)| {
         let silent = silent.join(",");
         match waits {
+            Waits::Unregistered => format!(
+                "{shards} are held by {silent} too, of which the metadata has no record: restart the node with that \
+                 store, so that it registers again"
+            ),
             Waits::Passing => {
                 format!("{shards} wait a moment, until the others go on without {silent}")
             }
@@ -66,6 +72,12 @@ fn waits(shard: ShardId, record: &ShardRecord, asked: &Asked) -> Option<(Waits, 
         let reports = reports.as_ref()?;
         Some(reports.get(&shard).copied().unwrap_or(Epoch::NONE))
     };
+    let is_unregistered = |store: &StoreId| !asked.iter().any(|(known, _)| known.id == *store);
+    let unregistered: Vec<StoreId> = record.write_set().filter(is_unregistered).collect();
+    if !unregistered.is_empty() {
+        let names = unregistered.iter().map(StoreId::to_string);
+        return Some((Waits::Unregistered, names.collect()));
+    }
     let is_silent = |store: &StoreId| report(*store).is_none();
     let mut silent: Vec<StoreId> = record.write_set().filter(is_silent).collect();
     let is_stuck = record.is_stuck(report);
