@@ -79,7 +79,7 @@ impl Compression {
     pub fn of_name(path: &Path) -> Option<Self> {
         let extension = path.extension()?.to_str()?.to_ascii_lowercase();
         Some(match extension.as_str() {
-            "gz" => Self::Gzip,
+            "gz" | "gzip" => Self::Gzip,
             "zst" | "zstd" => Self::Zstd,
             "xz" => Self::Xz,
             "bz2" => Self::Bzip2,

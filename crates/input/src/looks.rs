@@ -49,8 +49,6 @@ impl Looks {
             (b"ARROW1", Self::Arrow),
             (b"FEA1", Self::Feather),
             (b"\xFF\xFF\xFF\xFF", Self::Arrow),
-            (b"WARC/", Self::Warc),
-            (b"filedesc:", Self::Arc),
             (b"PK\x03\x04", Self::Zip),
             (html::PDF, Self::Pdf),
         ] {
@@ -58,14 +56,22 @@ impl Looks {
                 return Some(looks);
             }
         }
+        // These may begin with empty lines.
+        let text = bytes.trim_ascii_start();
+        if text.starts_with(b"WARC/") {
+            return Some(Self::Warc);
+        }
+        if text.starts_with(b"filedesc:") {
+            return Some(Self::Arc);
+        }
         if is_utf16(bytes) {
             return Some(Self::Utf16);
         }
-        if let Some(rest) = bytes.trim_ascii_start().strip_prefix(b"{") {
+        if let Some(rest) = text.strip_prefix(b"{") {
             let next = rest.trim_ascii_start().first();
             return matches!(next, None | Some(b'"' | b'}')).then_some(Self::Json);
         }
-        if let Some(rest) = bytes.trim_ascii_start().strip_prefix(b"[") {
+        if let Some(rest) = text.strip_prefix(b"[") {
             return match rest.trim_ascii_start().first() {
                 None | Some(b'{') => Some(Self::JsonArray),
                 Some(b'"') => Some(Self::JsonStrings),
@@ -223,6 +229,8 @@ mod tests {
             ("a\t17\nb\t18\n", Looks::Tsv),
             ("id\thash\r\n", Looks::Tsv),
             ("WARC/1.0\r\n", Looks::Warc),
+            ("\r\nWARC/1.0\r\n", Looks::Warc),
+            ("\nfiledesc://a", Looks::Arc),
             ("filedesc://a.arc 0.0.0.0 2008 text/plain 76\n", Looks::Arc),
             ("<!-- x -->\n<!DOCTYPE html>", Looks::Page),
             ("PAR1\u{15}", Looks::Parquet),

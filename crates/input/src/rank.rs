@@ -26,6 +26,7 @@ impl RankField {
             return Ok(LOWEST);
         };
         let rank = match decode_json(written) {
+            DecodedJson::String(text) if text.is_empty() => Some(LOWEST),
             DecodedJson::String(text) => self.rank(Cell::Bytes(text.as_bytes())),
             DecodedJson::Number(number) => self.rank(number_of(number)),
             DecodedJson::Other if written == "null" => Some(LOWEST),

@@ -191,8 +191,12 @@ fn check_format(path: &Path, inputs: &[PathBuf], format: Format) -> Result<(), J
     if inputs.iter().any(|input| said(input) == Some(other)) {
         return Ok(());
     }
+    let mut remedy = "choose another name".to_owned();
+    if format == Format::Lines {
+        remedy += &format!(", or give --format {other} if the input is that");
+    }
     Err(JobError::Target(format!(
-        "the output is {format} as the input is, and {} looks like {other}: choose another name",
+        "the output is {format} as the input is, and {} looks like {other}: {remedy}",
         path.display()
     )))
 }

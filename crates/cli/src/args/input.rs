@@ -65,8 +65,8 @@ pub struct InputArgs {
     /// jsonl, csv, parquet, arrow: the field or column that holds a document's text; repeat for more, whose
     /// texts are joined [default: text]
     ///
-    /// Texts of several fields are joined by a line break, without those that are empty or null; one of them
-    /// must be there. A path such as `doc.text` names a field inside objects, or a column inside structs.
+    /// Texts of several fields are joined by a line break, without those that are empty or null. Each of
+    /// them must be there. A path such as `doc.text` names a field inside objects, or a column inside structs.
     #[arg(short, long, visible_alias = "text_column", value_name = "FIELD")]
     pub text_field: Vec<String>,
 

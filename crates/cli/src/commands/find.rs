@@ -21,7 +21,7 @@ use simshard_simhash::Recipe;
 
 use search::{Search, Which};
 
-use crate::args::InputArgs;
+use crate::args::{InputArgs, fingerprint};
 use crate::commands::documents::hashable;
 use crate::commands::{checking, pipeline};
 use crate::connection::{CorpusArgs, RouterArgs};
@@ -76,10 +76,11 @@ Examples:
     next_help_heading = "Search"
 )]
 pub struct FindFirstArgs {
-    /// Search for this fingerprint instead of documents; repeat for more
+    /// Search for this fingerprint instead of documents, a negative one in two's complement; repeat for more
     #[arg(
         long,
         value_name = "N",
+        value_parser = fingerprint,
         conflicts_with_all = ["paths", "text"],
         allow_negative_numbers = true
     )]

@@ -82,7 +82,8 @@ fn open(options: &InputOptions, ids: Ids, recipe: Recipe) -> anyhow::Result<Inpu
     };
     let input = Input::open(options, needs)?;
     if input.carries() == Carries::Fingerprints {
-        let message = "these documents carry fingerprints already: hash needs texts";
+        let message = "these documents carry fingerprints already: hash needs texts; a table of ids and texts is \
+                       --format csv --separator tab";
         return Err(UsageError(message.to_owned()).into());
     }
     Ok(input)

@@ -1,4 +1,5 @@
-//! Dates with a time and an offset, as in RFC 3339, and dates alone, which are their first moment in UTC.
+//! Dates with a time and an offset, as in RFC 3339. Without an offset, a time is that of UTC; a date alone is its first
+//! moment.
 
 /// Parts of a second that are told apart.
 const TICKS: u64 = 10_000_000;
@@ -91,7 +92,7 @@ fn fraction(rest: &mut &[u8]) -> Option<u64> {
 
 /// Whether local time is before that of Greenwich, and by how many minutes they differ.
 fn offset(mut rest: &[u8]) -> Option<(bool, u64)> {
-    if rest == b"Z" || rest == b"z" {
+    if rest.is_empty() || rest == b"Z" || rest == b"z" {
         return Some((true, 0));
     }
     let is_east = rest.starts_with(b"+");

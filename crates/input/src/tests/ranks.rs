@@ -173,6 +173,23 @@ fn records_are_ranked_by_the_fields_of_their_headers() {
 }
 
 #[test]
+fn a_time_without_an_offset_is_that_of_utc_and_an_empty_text_is_no_date() {
+    let values = [
+        "\"2024-02-29T12:00:00\"",
+        "\"2024-02-29T12:00:00Z\"",
+        "\"2024-02-29 12:00:00.5\"",
+        "\"2024-02-29T13:00:00.5+01:00\"",
+        "\"\"",
+        "null",
+    ];
+    let all = ranks(Format::Jsonl, "newest:v", json(&values));
+    for pair in all.as_chunks::<2>().0 {
+        assert_eq!(pair[0], pair[1], "{all:?}");
+    }
+    assert!(all[4] < all[0] && all[0] < all[2], "{all:?}");
+}
+
+#[test]
 fn a_value_of_another_kind_is_a_bad_line_or_row() {
     for (keep, value, in_json, in_csv) in [
         (

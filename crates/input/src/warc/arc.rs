@@ -58,6 +58,22 @@ pub(super) fn header(line: &[u8]) -> Option<Vec<u8>> {
     Some(header)
 }
 
+/// Whether a block ends with a whole record of its own, so that its length is wrong. A block that is an archive may.
+pub(super) fn ends_with_record(block: &[u8]) -> bool {
+    let breaks = memchr::memchr_iter(b'\n', block);
+    let is_record = |(start, end): (usize, usize)| {
+        let line = block[start + 1..end].trim_ascii_end();
+        let is_long_enough = line.last().is_some_and(u8::is_ascii_digit);
+        let mut layouts = LAYOUTS.iter().filter(|_| is_long_enough);
+        let length = layouts.find_map(|layout| values(line, layout)?.1.last().copied());
+        let length = length.and_then(|length| std::str::from_utf8(length).ok()?.parse().ok());
+        length == Some(block.len() - end - 1)
+    };
+    let lines = breaks.clone().zip(breaks.skip(1));
+    let mut records = lines.filter(|line| is_record(*line));
+    records.next().is_some() && memchr::memmem::find(block, BEGINNING).is_none()
+}
+
 /// A date as WARC writes it, with its time if the digits have one.
 fn date(digits: &str) -> Option<String> {
     let day = format!(

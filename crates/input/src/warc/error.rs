@@ -84,6 +84,8 @@ pub enum BrokenProblem {
          a length: its own length, or the one before, is wrong"
     )]
     NoArcRecord { value: String },
+    #[error("its block does not end where the next record of ARC begins: its own length is wrong")]
+    NoArcEnd,
     #[error("its version, {value}, is not known here: known are {}", VERSIONS.join(", "))]
     UnknownVersion { value: String },
     #[error(
@@ -117,7 +119,9 @@ impl BrokenProblem {
     /// Whether it is that of one record, whatever follows.
     pub(super) fn is_of_a_whole_record(&self) -> bool {
         match self {
-            Self::NoRecord { .. } | Self::NoArcRecord { .. } | Self::CutShort => false,
+            Self::NoRecord { .. } | Self::NoArcRecord { .. } | Self::NoArcEnd | Self::CutShort => {
+                false
+            }
             Self::NotSearched { problem, .. } => problem.is_of_a_whole_record(),
             Self::UnknownVersion { .. }
             | Self::NoEnd { .. }

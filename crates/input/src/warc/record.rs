@@ -1,5 +1,7 @@
 //! Records one after another: a header, and a block as long as the header says.
 
+mod ends;
+
 use std::io::{self, BufRead, BufReader, Read};
 
 use super::arc;
@@ -20,8 +22,6 @@ const MOST_AGAIN: u64 = 256 << 20;
 
 const BUFFER_BYTES: usize = 64 << 10;
 
-/// The ends of a record, after its block. Some programs write the second.
-const ENDS: [&[u8]; 2] = [b"\r\n\r\n", b"\n\n"];
 /// Bytes that are read to find a record's end. An error shows fewer of them.
 const END_BYTES: u64 = 256;
 
@@ -200,7 +200,7 @@ impl<R: Read> Records<R> {
             self.pass_over(self.block_left)?;
         }
         if self.is_arc {
-            return Ok(self.pass_over_line_breaks()?);
+            return self.pass_over_end_of_arc();
         }
         self.pass_over_end()
     }
@@ -283,69 +283,6 @@ impl<R: Read> Records<R> {
         self.advance(passed);
         if passed < bytes {
             return Err(BrokenProblem::CutShort.into());
-        }
-        Ok(())
-    }
-
-    /// Skips the end of a record. A file may end within it, as no content is lost then. The next record must begin
-    /// behind it, or where one or both line breaks are missing: some programs leave them out.
-    fn pass_over_end(&mut self) -> Result<(), Broken> {
-        let mut end = Vec::new();
-        for breaks in 0..3 {
-            let mut bounded = self.reader.by_ref().take(END_BYTES);
-            let read = bounded.read_until(b'\n', &mut end);
-            let whole = ENDS.iter().find(|whole| end.starts_with(whole));
-            if let (Err(_), Some(whole)) = (&read, whole) {
-                self.position += whole.len() as u64;
-                self.begin_record();
-            }
-            read?;
-            if breaks < 2 && !ENDS.iter().any(|whole| whole.starts_with(&end)) {
-                break;
-            }
-        }
-        for line_breaks in [&b""[..], b"\r\n", b"\n", ENDS[0], ENDS[1]] {
-            let Some(line) = end.strip_prefix(line_breaks) else {
-                continue;
-            };
-            let ends_alike =
-                line_breaks.is_empty() || line.ends_with(b"\r\n") == line_breaks.ends_with(b"\r\n");
-            let begins_record = line.starts_with(VERSION) && line.ends_with(b"\n") && ends_alike;
-            // What is behind both line breaks is the next record's own.
-            let is_whole = ENDS.contains(&line_breaks)
-                && (line.starts_with(VERSION) || VERSION.starts_with(line));
-            if begins_record || is_whole {
-                self.ahead = line.to_vec();
-                self.position += line_breaks.len() as u64;
-                return Ok(());
-            }
-        }
-        self.position += end.len() as u64;
-        if self.is_at_end()? && ENDS.iter().any(|whole| whole.starts_with(&end)) {
-            return Ok(());
-        }
-        let value = excerpt(&String::from_utf8_lossy(&end));
-        if !self.is_held {
-            self.again = end;
-            let claimed = self.claimed;
-            return Err(BrokenProblem::NoEndOfLong { value, claimed }.into());
-        }
-        self.again = std::mem::take(&mut self.block);
-        self.again.append(&mut end);
-        Err(BrokenProblem::NoEnd { value }.into())
-    }
-
-    /// Skips the line breaks before the first record, or after one of ARC.
-    fn pass_over_line_breaks(&mut self) -> io::Result<()> {
-        while !self.is_at_end()? {
-            let held = self.reader.held()?;
-            let breaks = held.iter().take_while(|byte| matches!(byte, b'\r' | b'\n'));
-            let breaks = breaks.count();
-            if breaks == 0 {
-                return Ok(());
-            }
-            self.reader.consume(breaks);
-            self.position += breaks as u64;
         }
         Ok(())
     }

@@ -17,6 +17,7 @@ use simshard_simhash::Recipe;
 
 use crate::args::InputArgs;
 use crate::commands::pipeline::{BATCH, IN_FLIGHT};
+use crate::completion;
 use crate::connection::{RouterArgs, block_on};
 use crate::exit::UsageError;
 use crate::progress;
@@ -30,7 +31,7 @@ pub struct AgainstArgs {
     ///
     /// The documents are compared up to --distance with those that the corpus holds when they are read. Its recipe
     /// must be that of --recipe.
-    #[arg(long, value_name = "CORPUS")]
+    #[arg(long, value_name = "CORPUS", add = completion::corpora())]
     pub against: Option<String>,
     /// Insert the kept documents into that corpus, once the output is complete
     #[arg(long, requires = "against")]

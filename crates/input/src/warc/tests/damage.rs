@@ -47,6 +47,33 @@ fn a_file_cut_within_the_first_bytes_of_a_record_is_an_error_that_names_it() {
     }
 }
 
+/// Any length but the right one is an error, or harmless: that which counts the line break behind the block.
+#[test]
+fn a_wrong_length_of_arc_is_an_error() {
+    let filedesc = "filedesc://a.arc 0.0.0.0 20200101000000 text/plain 16\n1 0 Crawler\nURL\n\n";
+    let record = |name: &str, text: &str, length: usize| {
+        format!("ftp://{name} 192.0.2.1 20200101000000 text/plain {length}\n{text}\n")
+    };
+    let (first, second) = ("one two", "three\nfour");
+    let next = record("b", second, second.len());
+    let last = record("c", "five", 4);
+    let most = first.len() + 1 + next.len() + last.len() + 4;
+    for length in 0..most {
+        let arc = [filedesc, &record("a", first, length), &next, &last].concat();
+        let results = results(arc.as_bytes());
+        let is_right = length == first.len() || length == first.len() + 1;
+        let failed = results.iter().any(|result| result.is_err());
+        assert_eq!(failed, !is_right, "{length}: {results:?}");
+        if is_right {
+            assert_eq!(results.len(), 3);
+        }
+    }
+    // An archive may hold another one.
+    let inner = [filedesc, &next].concat();
+    let outer = [filedesc, &record("a", &inner, inner.len()), &last].concat();
+    assert_eq!(read(outer.as_bytes()).len(), 2);
+}
+
 #[test]
 fn a_record_that_is_passed_over_is_not_cut_short_in_silence() {
     let warc = [conversion("a", "t"), info()].concat();
