@@ -23,7 +23,7 @@ use tonic::{Request, Response, Status, Streaming};
 
 use crate::engine::Engine;
 use crate::error::NodeError;
-use crate::peers::{Peers, columns_of, records_of, scrub};
+use crate::peers::{Peers, columns_of, records_of, scrub, sum_cells};
 
 /// `simshard.shard.v1.ShardService` over an engine.
 pub(crate) struct ShardGrpc {
@@ -193,8 +193,16 @@ impl pb::shard_service_server::ShardService for ShardGrpc {
         request: Request<pb::ScrubShardRequest>,
     ) -> Result<Response<Self::ScrubShardStream>, Status> {
         let layout = Arc::clone(&self.layout.borrow());
-        let messages = scrub(&self.engine, &layout, &request.into_inner())?;
+        let messages = scrub(&self.engine, layout, request.into_inner())?;
         Ok(Response::new(Box::pin(ReceiverStream::new(messages))))
+    }
+
+    async fn sum_cells(
+        &self,
+        request: Request<pb::SumCellsRequest>,
+    ) -> Result<Response<pb::SumCellsResponse>, Status> {
+        let summed = sum_cells(&self.engine, &request.into_inner()).await?;
+        Ok(Response::new(summed))
     }
 
     async fn list_records(

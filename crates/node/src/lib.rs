@@ -24,8 +24,11 @@ pub use simshard_storage::Options as StorageOptions;
 pub use fresh_start::{Obstacle, set_aside};
 pub use peers::Takeover;
 pub use peers::{
-    ReplicaState, ScrubDifference, ScrubError, ScrubOptions, ScrubSummary, scrub_shard,
+    ReplicaState, ScrubDifference, ScrubError, ScrubOptions, ScrubSummary, compare_shard,
+    scrub_shard, sum_cells_of,
 };
 pub use peers::{StoreNews, ask_store, ask_store_to_count, heard_of};
-pub use registration::{Registration, RegistrationError, check_directory, check_heard};
+pub use registration::{
+    Registration, RegistrationError, check_directory, check_heard, check_runs_nowhere,
+};
 pub use server::{Node, NodeConfig, ServeError};

@@ -48,7 +48,7 @@ const REPLICA_FORMAT: u32 = 2;
 /// The version of segments, and of what says nothing of replicas: then earlier programs read it too.
 const FIRST_FORMAT: u32 = 1;
 
-pub use delta::{CompareError, Compared, CopyRange, Digest, ReplicaComparison};
+pub use delta::{CellSums, CompareError, Compared, CopyRange, Digest, ReplicaComparison};
 pub use disk_space::Room;
 pub use element::{Change, ChangeKind, Element, MAX_ID_BYTES, Operation, ShardCopy, State};
 pub use error::ReadError;

@@ -1,6 +1,7 @@
 //! Replicas that differ are found by `simshard cluster scrub`, and healed with `--repair`, while all goes on. What was
 //! acknowledged stays, and no document that was removed comes back.
 
+mod between;
 mod half_written;
 mod stores;
 
@@ -34,6 +35,8 @@ struct Scrubbed {
     /// Shards, how they are, and elements that were compared.
     shards: Vec<(String, String, u64)>,
     repaired: u64,
+    /// What is printed of shards that were compared with each other.
+    between: Vec<Value>,
     said: String,
 }
 
@@ -70,11 +73,16 @@ fn scrub(cluster: &ProcessCluster, settled: &str, more: &[&str]) -> Scrubbed {
         differences: BTreeSet::new(),
         shards: Vec::new(),
         repaired: 0,
+        between: Vec::new(),
         said: String::from_utf8(output.stderr).unwrap(),
     };
     for line in String::from_utf8(output.stdout).unwrap().lines() {
         let value: Value = serde_json::from_str(line).unwrap();
         let text = |field: &str| value[field].as_str().unwrap().to_owned();
+        if value["with"].is_string() || value["between"].is_array() {
+            scrubbed.between.push(value);
+            continue;
+        }
         if value["shards"].is_string() {
             let compared = value["compared"].as_u64().unwrap();
             scrubbed.repaired += value["repaired"].as_u64().unwrap();

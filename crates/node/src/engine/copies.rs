@@ -1,9 +1,10 @@
 //! A shard as another node copies it, or compares it with its own replica. All that is applied is read, part by part, as
 //! fast as the reader takes it.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use simshard_simhash::Fingerprint;
+use simshard_simhash::{Fingerprint, Tables};
 use simshard_storage::{Compared, CopyRange, Corpus, Digest, Element, Pinned, ReadError};
 use simshard_topology::replication::{Epoch, Pin, StoreId};
 use simshard_topology::{CorpusUid, ShardId, ShardSet, Version};
@@ -89,6 +90,39 @@ pub(crate) struct ComparedRanges {
     pub(crate) per_range: u64,
     /// The ranges that are known to differ; none if all are to be compared.
     pub(crate) known: Vec<CopyRange>,
+    /// In these ranges, only documents of this cell are sent.
+    pub(crate) cell: Option<Cell>,
+}
+
+/// The documents that two shards are both to have, and the first of these shards is the lowest of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Cell {
+    pub(crate) lowest: ShardId,
+    pub(crate) other: ShardId,
+}
+
+/// Which documents of some corpora are in a cell.
+struct CellFilter {
+    cell: Cell,
+    tables: BTreeMap<CorpusUid, Tables>,
+}
+
+impl CellFilter {
+    fn new(cell: Cell, corpora: &[Corpus]) -> Self {
+        let tables = |corpus: &Corpus| (corpus.uid, Tables::new(corpus.layout));
+        Self {
+            cell,
+            tables: corpora.iter().map(tables).collect(),
+        }
+    }
+
+    fn has(&self, corpus: CorpusUid, fingerprint: Fingerprint) -> bool {
+        let Some(tables) = self.tables.get(&corpus) else {
+            return false;
+        };
+        let shards = || tables.document_shards(fingerprint);
+        shards().min() == Some(self.cell.lowest.0) && shards().any(|one| one == self.cell.other.0)
+    }
 }
 
 impl CopyPart {
@@ -177,15 +211,16 @@ impl Engine {
     }
 }
 
-/// The elements of some ranges of an own replica, as another node gets them.
+/// The elements of some ranges of an own replica, or of a cell in them, as another node gets them.
 pub(crate) fn own_elements(
     pinned: Arc<Pinned>,
     ranges: Vec<CopyRange>,
+    cell: Option<Cell>,
 ) -> mpsc::Receiver<Result<CopyItem, NodeError>> {
     let (sender, parts) = mpsc::channel(WAITING_PARTS);
     tokio::task::spawn_blocking(move || {
         // The reader may have gone.
-        let _ = Sending::new(sender).send_elements(&pinned, &ranges, ALL_VERSIONS);
+        let _ = Sending::new(sender).send_elements(&pinned, &ranges, ALL_VERSIONS, cell);
     });
     parts
 }
@@ -226,7 +261,7 @@ impl Sending {
             // What the learner sends was cut off, though it may still read.
             return self.give(Err(NodeError::Abandoned));
         };
-        self.send_elements(pinned, &ranges, until)
+        self.send_elements(pinned, &ranges, until, None)
     }
 
     /// Sends the ends of ranges, unless some are known to differ, then the elements of those that do.
@@ -237,9 +272,13 @@ impl Sending {
         compared: ComparedRanges,
         ranges: oneshot::Receiver<Vec<CopyRange>>,
     ) -> Result<(), ReaderGone> {
-        let ComparedRanges { per_range, known } = compared;
-        if !known.is_empty() {
-            return self.send_elements(pinned, &known, ALL_VERSIONS);
+        let ComparedRanges {
+            per_range,
+            known,
+            cell,
+        } = compared;
+        if !known.is_empty() || cell.is_some() {
+            return self.send_elements(pinned, &known, ALL_VERSIONS, cell);
         }
         let visit = |corpus, last, digest| {
             let added = self.add(corpus, |part| part.end_range(last, digest));
@@ -254,7 +293,7 @@ impl Sending {
         let Ok(ranges) = ranges.blocking_recv() else {
             return self.give(Err(NodeError::Abandoned));
         };
-        self.send_elements(pinned, &ranges, ALL_VERSIONS)
+        self.send_elements(pinned, &ranges, ALL_VERSIONS, None)
     }
 
     /// Sends the elements of ranges that have no later version, and the end.
@@ -263,10 +302,15 @@ impl Sending {
         pinned: &Pinned,
         ranges: &[CopyRange],
         until: Version,
+        cell: Option<Cell>,
     ) -> Result<(), ReaderGone> {
+        let filter = cell.map(|cell| CellFilter::new(cell, &pinned.corpora));
         if !ranges.is_empty() {
-            let visit =
-                |corpus, element: Element<'_>| self.add(corpus, |part| part.push(element)).is_ok();
+            let visit = |corpus, element: Element<'_>| {
+                let has = |filter: &CellFilter| filter.has(corpus, element.fingerprint);
+                let is_meant = filter.as_ref().is_none_or(has);
+                !is_meant || self.add(corpus, |part| part.push(element)).is_ok()
+            };
             let visited = pinned.visit(ranges, until, visit);
             self.check(visited)?;
             self.end_part()?;

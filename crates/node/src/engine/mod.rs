@@ -44,7 +44,7 @@ use crate::shard::ShardCounts;
 use crate::target::Target;
 pub(crate) use apply::ChangeOutcome;
 use apply::{Applier, Ticket};
-pub(crate) use copies::{ComparedRanges, CopyItem, CopyRequest, own_elements};
+pub(crate) use copies::{Cell, ComparedRanges, CopyItem, CopyRequest, own_elements};
 pub(crate) use find::NearQuery;
 use heat::{Heat, Warmer, Warming};
 pub(crate) use on_demand::CorpusRecords;

@@ -8,7 +8,7 @@ use simshard_topology::replication::{Epoch, ShardEpochs, StoreId};
 use simshard_topology::{CorpusUid, MapDigest, ShardId, Version};
 use tonic::Status;
 
-use crate::engine::{ComparedRanges, CopyRequest, NearQuery};
+use crate::engine::{Cell, ComparedRanges, CopyRequest, NearQuery};
 use crate::target::{PlannedBy, Target};
 
 /// The target of a request about these shards, or about a whole corpus.
@@ -82,24 +82,35 @@ fn store(bytes: &[u8]) -> Result<StoreId, Status> {
     Ok(StoreId(bytes))
 }
 
+/// A shard that a request names.
+pub(super) fn shard(number: u32) -> Result<ShardId, Status> {
+    let shard = u8::try_from(number).map_err(|_| Violations::of("shard", "is over 255"))?;
+    Ok(ShardId(shard))
+}
+
 /// What a learner asks of the source of a copy, or another replica that is compared.
 pub(super) fn copy_request(request: &pb::CopyShardRequest) -> Result<CopyRequest, Status> {
     let store = store(&request.store)?;
-    let shard = u8::try_from(request.shard);
-    let shard = shard.map_err(|_| Violations::of("shard", "is over 255"))?;
+    let shard = shard(request.shard)?;
+    let lowest = request.lowest_shard.map(self::shard).transpose()?;
+    let cell = |lowest| Cell {
+        lowest,
+        other: shard,
+    };
     let added = Epoch {
         generation: request.added_generation,
         number: request.added_number,
     };
     Ok(CopyRequest {
         store,
-        shard: ShardId(shard),
+        shard,
         added,
         until: Version(request.compared_version),
         comparison: if request.compares {
             Some(ComparedRanges {
                 per_range: u64::from(request.elements_per_range).max(1),
                 known: copy_ranges(request)?,
+                cell: lowest.map(cell),
             })
         } else {
             None

@@ -99,6 +99,7 @@ pub(super) async fn copy_shard(
             epoch_generation: source.pin.at.generation,
             corpora: corpora.collect(),
             compares: request.compares,
+            is_of_lowest_shard: request.lowest_shard.is_some(),
         }),
         ..pb::CopyShardResponse::default()
     };

@@ -15,7 +15,7 @@
 //! | `pings` | asking them for signs of life |
 //! | `reach` | whether this node reaches stores that would come |
 //! | `readiness` | whether this node holds all that it should |
-//! | `scrubbing` | comparing the replicas of a shard, and repairing them |
+//! | `scrubbing` | comparing the replicas of a shard, and shards with each other, and repairing them |
 //! | `step_log` | what is said in the log of changes of records |
 //! | `steps` | taking the dead ones out of the records of shards, and this node back in |
 
@@ -37,10 +37,11 @@ mod steps;
 
 pub(crate) use news::{columns_of, records_of};
 pub use pings::{StoreNews, ask_store, ask_store_to_count, heard_of};
-pub(crate) use scrubbing::scrub;
 pub use scrubbing::{
-    ReplicaState, ScrubDifference, ScrubError, ScrubOptions, ScrubSummary, scrub_shard,
+    ReplicaState, ScrubDifference, ScrubError, ScrubOptions, ScrubSummary, compare_shard,
+    scrub_shard, sum_cells_of,
 };
+pub(crate) use scrubbing::{scrub, sum_cells};
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroU32;

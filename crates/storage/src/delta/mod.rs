@@ -11,7 +11,8 @@
 //!
 //! The version decides what is sent, never what the copy is. With version 0 everything is later: a whole copy.
 //!
-//! Two replicas in sync are compared in the same way, without the later elements: see [`ReplicaComparison`].
+//! Two replicas in sync are compared in the same way, without the later elements: see [`ReplicaComparison`]. Two shards
+//! are compared by what they have in common: see [`CellSums`].
 //!
 //! # Invariants
 //! - DC1: a copy has the newest state that the source holds of each element, and nothing else, whatever was set aside and
@@ -20,6 +21,7 @@
 //!   is in two of them.
 //! - DC3: what was set aside is kept as it is only if the copy outdoes each state in it that the source does not hold.
 
+mod cells;
 mod learner;
 mod replica;
 mod source;
@@ -35,6 +37,8 @@ use crate::element::Element;
 use crate::error::ReadError;
 use crate::merge::Cursor;
 
+pub(crate) use cells::CellDigester;
+pub use cells::CellSums;
 pub(crate) use learner::{Comparison, Differing, is_outdone};
 pub use replica::ReplicaComparison;
 pub use source::Compared;

@@ -3,16 +3,18 @@
 //! # Invariants
 //! - CY1: a view has all that the source had applied when it was pinned, tombstones included, and stays as it is.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use simshard_simhash::Fingerprint;
-use simshard_topology::replication::{Epoch, Pin};
+use simshard_simhash::{Fingerprint, Tables};
+use simshard_topology::replication::{Epoch, Pin, is_later};
 use simshard_topology::{CorpusUid, ShardId, Version};
 
 use super::Store;
 use super::catalog::Corpus;
 use crate::delta::{
-    Compared, CopyRange, Digest, RangeElements, ReplicaComparison, compare, elements_per_range,
+    CellDigester, CellSums, Compared, CopyRange, Digest, RangeElements, ReplicaComparison, compare,
+    elements_per_range,
 };
 use crate::element::Element;
 use crate::error::ReadError;
@@ -85,6 +87,35 @@ impl Pinned {
         let compared = Arc::clone(&both);
         let elements = self.elements_of(move |uid| compared.binary_search(&uid).is_ok())?;
         Ok(ReplicaComparison::new(elements, both, until))
+    }
+
+    /// The sums of the cells of `shard`, which this is (DC4): of the elements of these corpora that have no later version
+    /// than `until`.
+    ///
+    /// # Errors
+    /// If a segment cannot be read.
+    pub fn cells(
+        &self,
+        shard: ShardId,
+        corpora: &[CorpusUid],
+        until: Version,
+    ) -> Result<CellSums, ReadError> {
+        let held = self
+            .corpora
+            .iter()
+            .filter(|held| corpora.contains(&held.uid));
+        let tables: BTreeMap<CorpusUid, Tables> = held
+            .map(|corpus| (corpus.uid, Tables::new(corpus.layout)))
+            .collect();
+        let mut elements = self.elements_of(|uid| tables.contains_key(&uid))?;
+        let mut cells = CellDigester::new(shard);
+        while let Some((uid, element)) = elements.element() {
+            if !is_later(element.into(), until) {
+                cells.add(uid, &tables[&uid], element);
+            }
+            elements.advance()?;
+        }
+        Ok(cells.finish())
     }
 
     /// Visits the elements in some ranges that have no later version than `until`, until `visit` returns false.

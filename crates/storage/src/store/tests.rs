@@ -1,6 +1,7 @@
 //! A store with a writer, and a map that tells what must be in it.
 
 mod absent;
+mod cells;
 mod copies;
 mod create;
 mod drops;

@@ -1,13 +1,16 @@
 //! What a scrub makes of the states that the replicas in sync have of one element.
 //!
 //! A scrub reads the element on all replicas, and carries the newest state to those that lack it. A repair is a write like
-//! any other: of what one replica has, with its version.
+//! any other: of what one replica has, with its version. A document has an element in each of its shards. Between shards,
+//! a scrub reads one replica of each.
 //!
 //! # Invariants
 //! - SB1: an element differs if its states do, and none of them is later than the version that a scrub compares. A later
 //!   one may still be on its way.
 //! - SB2: a repair carries what a store in sync had applied, and other stores take it at that same epoch only. At a later
 //!   one, a change may have been acknowledged without the store that was read, and the repair would undo it.
+//! - SB3: what one shard has of a document is carried to its other shards only once all stores of that shard's record have
+//!   it, learners too. Else a change that was given up might be shown by one shard, and be gone from the other.
 
 use super::copy::is_later;
 use super::write::State;

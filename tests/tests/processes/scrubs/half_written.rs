@@ -10,7 +10,7 @@ use simshard_proto::shard::v1 as pb;
 use simshard_proto::shard::v1::shard_service_client::ShardServiceClient;
 use simshard_simhash::Layout;
 use simshard_testkit::{End, Oracle, ProcessCluster, Shape, is_long, until};
-use simshard_topology::Version;
+use simshard_topology::{ShardSet, Version};
 use tokio::task::{JoinHandle, block_in_place};
 use tonic::transport::{Channel, Endpoint};
 
@@ -115,13 +115,25 @@ async fn half_write(
     kind: pb::ChangeKind,
     documents: &[Document],
 ) {
+    write_in(cluster, node, kind, documents, ShardSet::ALL).await;
+}
+
+/// Changes documents in some shards on one node only.
+pub(super) async fn write_in(
+    cluster: &ProcessCluster,
+    node: usize,
+    kind: pb::ChangeKind,
+    documents: &[Document],
+    shards: ShardSet,
+) {
     let mut stub = stub(cluster, node);
     let list = pb::ListCorporaRequest {
         node: format!("n{}", node + 1),
         ..pb::ListCorporaRequest::default()
     };
     let corpora = stub.list_corpora(list).await.unwrap().into_inner().corpora;
-    let records = records(cluster).await;
+    let mut records = records(cluster).await;
+    records.retain(|shard, _| shards.contains(*shard));
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
     let layout = Layout::default();
     let change = pb::Change {

@@ -1,12 +1,15 @@
-//! Asking a node to scrub a shard.
+//! Asking a node to scrub a shard, and what it has in common with others.
 
 use std::time::Duration;
 
 use simshard_proto::shard::v1 as pb;
 use simshard_proto::shard::v1::shard_service_client::ShardServiceClient;
+use simshard_proto::shards_from;
 use simshard_simhash::Fingerprint;
+use simshard_storage::Digest;
 use simshard_topology::replication::{State, StoreId};
-use simshard_topology::{CorpusUid, ShardId, Version};
+use simshard_topology::{CorpusUid, ShardId, ShardSet, Version};
+use tonic::transport::Channel;
 use tonic::{Code, Status};
 
 use crate::peers::copying::in_time;
@@ -23,7 +26,7 @@ pub struct ScrubOptions {
     pub most_differences: u32,
 }
 
-/// A document of which the replicas of a shard have different states.
+/// A document of which the replicas of a shard, or two shards, have different states.
 #[derive(Clone, Debug)]
 pub struct ScrubDifference {
     /// Its corpus.
@@ -32,15 +35,17 @@ pub struct ScrubDifference {
     pub fingerprint: Fingerprint,
     /// Its id.
     pub id: String,
-    /// The state of each replica.
+    /// The state of each replica that was read.
     pub states: Vec<ReplicaState>,
-    /// Whether all replicas have the newest state now.
+    /// Whether all have the newest state now.
     pub is_repaired: bool,
 }
 
-/// The state of a document in a store.
+/// The state of a document in a shard of a store.
 #[derive(Clone, Copy, Debug)]
 pub struct ReplicaState {
+    /// The shard.
+    pub shard: ShardId,
     /// The store.
     pub store: StoreId,
     /// The state; `None` if the store has nothing of it.
@@ -88,7 +93,8 @@ pub struct ScrubSummary {
     pub message_bytes: u64,
 }
 
-/// Has the node at `address` scrub a shard, which its store holds in sync. `visit` gets the documents that differ.
+/// Has the node at `address` compare the replicas of a shard, which its store holds in sync. `visit` gets the documents
+/// that differ.
 ///
 /// # Errors
 /// If the replicas cannot be compared, or repaired.
@@ -97,18 +103,88 @@ pub async fn scrub_shard(
     store: StoreId,
     shard: ShardId,
     options: ScrubOptions,
-    mut visit: impl FnMut(ScrubDifference),
+    visit: impl FnMut(ScrubDifference),
 ) -> Result<ScrubSummary, ScrubError> {
-    let channel = channel_to(address);
-    let channel = channel.ok_or_else(|| Status::invalid_argument("no address to connect to"))?;
+    scrub(address, request(store, shard, options), visit).await
+}
+
+/// Has the node at `address` compare a shard, which its store holds in sync, with others, which are above it: the
+/// documents of these corpora. `visit` gets those that differ.
+///
+/// # Errors
+/// If the shards cannot be compared, or repaired.
+pub async fn compare_shard(
+    address: &str,
+    store: StoreId,
+    shard: ShardId,
+    others: ShardSet,
+    corpora: &[CorpusUid],
+    options: ScrubOptions,
+    visit: impl FnMut(ScrubDifference),
+) -> Result<ScrubSummary, ScrubError> {
     let request = pb::ScrubShardRequest {
+        other_shards: shards_from(others),
+        corpora: bytes_of(corpora),
+        ..request(store, shard, options)
+    };
+    scrub(address, request, visit).await
+}
+
+/// Asks the node at `address` what a shard, which its store holds in sync, has in common with each other one: of the
+/// documents of these corpora that were last changed before a version. Answers a sum for each other shard.
+///
+/// # Errors
+/// If the shard cannot be read.
+pub async fn sum_cells_of(
+    address: &str,
+    store: StoreId,
+    shard: ShardId,
+    corpora: &[CorpusUid],
+    until: Version,
+) -> Result<Vec<Digest>, ScrubError> {
+    let request = pb::SumCellsRequest {
+        store: store.0.to_vec(),
+        shard: shard.0.into(),
+        corpora: bytes_of(corpora),
+        compared_version: until.0,
+    };
+    let mut client = client(address)?;
+    // It may take as long as the shard is large; the transport sees whether the node lives.
+    let summed = client.sum_cells(request).await?.into_inner();
+    let (sums, rest) = summed.sums.as_chunks();
+    if sums.len() != ShardId::COUNT || !rest.is_empty() {
+        return Err(Status::internal("the node answers what makes no sense").into());
+    }
+    Ok(sums.to_vec())
+}
+
+fn request(store: StoreId, shard: ShardId, options: ScrubOptions) -> pb::ScrubShardRequest {
+    pb::ScrubShardRequest {
         store: store.0.to_vec(),
         shard: shard.0.into(),
         settled_millis: u64::try_from(options.settled.as_millis()).unwrap_or(u64::MAX),
         repairs: options.repairs,
         most_differences: options.most_differences,
-    };
-    let mut client = ShardServiceClient::new(channel);
+        ..pb::ScrubShardRequest::default()
+    }
+}
+
+fn client(address: &str) -> Result<ShardServiceClient<Channel>, Status> {
+    let channel = channel_to(address);
+    let channel = channel.ok_or_else(|| Status::invalid_argument("no address to connect to"))?;
+    Ok(ShardServiceClient::new(channel))
+}
+
+fn bytes_of(corpora: &[CorpusUid]) -> Vec<u8> {
+    corpora.iter().flat_map(|corpus| corpus.0).collect()
+}
+
+async fn scrub(
+    address: &str,
+    request: pb::ScrubShardRequest,
+    mut visit: impl FnMut(ScrubDifference),
+) -> Result<ScrubSummary, ScrubError> {
+    let mut client = client(address)?;
     let messages = in_time(client.scrub_shard(request), "the node does not answer").await?;
     let mut messages = messages.into_inner();
     // It may take as long as the shard is large; the transport sees whether the node lives.
@@ -136,14 +212,17 @@ fn stores_of(bytes: &[u8]) -> Vec<StoreId> {
 }
 
 fn difference_of(difference: pb::ScrubDifference) -> Result<ScrubDifference, Status> {
-    let nonsense = |_| Status::internal("the node answers what makes no sense");
+    let senseless = || Status::internal("the node answers what makes no sense");
+    let nonsense = |_| senseless();
     let corpus = <[u8; 16]>::try_from(&*difference.corpus_uid).map_err(nonsense)?;
     let mut states = Vec::new();
     for state in difference.states {
         let store = <[u8; 16]>::try_from(&*state.store).map_err(nonsense)?;
         let version = Version(state.version);
         let live = state.live;
+        let shard = u8::try_from(state.shard).map_err(|_| senseless())?;
         states.push(ReplicaState {
+            shard: ShardId(shard),
             store: StoreId(store),
             state: (version != Version::NONE).then_some(State { version, live }),
         });

@@ -18,7 +18,7 @@ use tokio_stream::wrappers::ReceiverStream;
 use tonic::{Status, Streaming};
 
 use super::differences::Difference;
-use super::reading::Replica;
+use super::elements::Replica;
 use crate::engine::Engine;
 use crate::error::NodeError;
 use crate::peers::copying::in_time;

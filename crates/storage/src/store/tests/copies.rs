@@ -30,7 +30,7 @@ const ADDED: Epoch = Epoch {
     number: 2,
 };
 
-fn store_in(directory: &Path) -> StoreId {
+pub(super) fn store_in(directory: &Path) -> StoreId {
     Store::claim(directory).unwrap().store
 }
 
@@ -41,7 +41,7 @@ fn all(record: &ShardRecord) -> ShardRecords {
 }
 
 /// The record by which a store holds shards alone.
-fn alone(source: StoreId, number: u64) -> ShardRecord {
+pub(super) fn alone(source: StoreId, number: u64) -> ShardRecord {
     let mut record = ShardRecord::first(0, &[source], number);
     record.epoch.number = number;
     record
@@ -56,7 +56,7 @@ fn added(source: StoreId, number: u64, learners: &[StoreId]) -> ShardRecord {
     record
 }
 
-fn open(directory: &Path, record: &ShardRecord) -> Fixture {
+pub(super) fn open(directory: &Path, record: &ShardRecord) -> Fixture {
     let holding = Holding {
         shards: owned(),
         records: Some(all(record)),

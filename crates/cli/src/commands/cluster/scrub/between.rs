@@ -1,0 +1,321 @@
+//! Shards compared with each other: each document is to have the same state in all its shards.
+//!
+//! Each shard has a sum of what it has in common with each other one. Where the sums of two shards for each other differ,
+//! a node of the lower one compares their documents.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, SystemTime};
+
+use futures_util::{StreamExt, TryStreamExt, stream};
+use serde_json::{Map, Value, json};
+use simshard_cluster::{CorpusState, KeyValueStore, RegisteredStore, recorded_corpora};
+use simshard_node::{ScrubDifference, compare_shard, sum_cells_of};
+use simshard_topology::{CorpusUid, ShardId, ShardSet, Version};
+use tokio::time::sleep;
+
+use super::{ATTEMPTS, PAUSE, Places, SHOWN, ScrubArgs, state_text, state_value};
+use crate::args::JsonArgs;
+use crate::progress;
+use crate::say;
+
+/// The sums of a shard, by the other shard.
+type Sums = Vec<[u8; 16]>;
+
+/// What came of a shard and those above it.
+#[derive(Default)]
+pub(super) struct Outcome {
+    /// The others that it differed from.
+    others: ShardSet,
+    /// Documents that differ, once for each other shard.
+    differences: u64,
+    /// Those of them that are repaired.
+    repaired: u64,
+    /// Why some were not compared.
+    pub(super) problem: Option<String>,
+    /// Some of the documents that differ, as a user is told of them.
+    pub(super) shown: Vec<String>,
+}
+
+impl Outcome {
+    /// Documents that differ still.
+    pub(super) const fn left(&self) -> u64 {
+        self.differences - self.repaired
+    }
+
+    const fn state(&self) -> &'static str {
+        match self {
+            Self {
+                problem: Some(_), ..
+            } => "not compared",
+            Self { differences: 0, .. } => "agrees",
+            _ if self.left() > 0 => "differs",
+            Self { .. } => "repaired",
+        }
+    }
+}
+
+/// Compares these shards with all others. Answers what came of each.
+pub(super) async fn compare(
+    keys: &dyn KeyValueStore,
+    args: &ScrubArgs,
+    within: ShardSet,
+) -> anyhow::Result<BTreeMap<ShardId, Outcome>> {
+    let corpora = recorded_corpora(keys).await?;
+    let live = corpora
+        .records()
+        .filter(|record| record.state == CorpusState::Live);
+    let comparison = Comparison {
+        keys,
+        args,
+        corpora: live.map(|record| record.uid).collect(),
+        until: settled_before(Duration::from_secs(args.settled_seconds)),
+    };
+    let mut outcomes: BTreeMap<ShardId, Outcome> = BTreeMap::new();
+    let mut sums: BTreeMap<ShardId, Sums> = BTreeMap::new();
+    for (shard, summed) in comparison.sum().await? {
+        match summed {
+            Ok(summed) => drop(sums.insert(shard, summed)),
+            Err(problem) => outcomes.entry(shard).or_default().problem = Some(problem),
+        }
+    }
+    let differing = differing(&sums, within);
+    for shard in sums.into_keys().filter(|shard| within.contains(*shard)) {
+        outcomes.entry(shard).or_default();
+    }
+    let bar = progress::bar("comparing shards with others", Some(differing.len() as u64));
+    let compared = stream::iter(differing).map(|(shard, others)| comparison.shard(shard, others));
+    let mut compared = compared.buffered(args.at_once.get());
+    while let Some((shard, outcome)) = compared.try_next().await? {
+        bar.inc(1);
+        outcomes.insert(shard, outcome);
+    }
+    bar.finish_and_clear();
+    Ok(outcomes)
+}
+
+/// The pairs of shards whose sums for each other differ, by the lower one. One of a pair is `within`.
+fn differing(sums: &BTreeMap<ShardId, Sums>, within: ShardSet) -> BTreeMap<ShardId, ShardSet> {
+    let sum = |shard: &ShardId, other: &ShardId| sums[shard][usize::from(other.0)];
+    let differs = |shard: &ShardId, other: &ShardId| {
+        let is_meant = within.contains(*shard) || within.contains(*other);
+        shard < other && is_meant && sum(shard, other) != sum(other, shard)
+    };
+    let others = |shard: &ShardId| {
+        let others = sums.keys().filter(|other| differs(shard, other));
+        let others: ShardSet = others.copied().collect();
+        (!others.is_empty()).then_some((*shard, others))
+    };
+    sums.keys().filter_map(others).collect()
+}
+
+/// The work of the command.
+struct Comparison<'a> {
+    keys: &'a dyn KeyValueStore,
+    args: &'a ScrubArgs,
+    corpora: Vec<CorpusUid>,
+    until: Version,
+}
+
+impl Comparison<'_> {
+    /// The sums of all shards, or why there are none.
+    async fn sum(&self) -> anyhow::Result<Vec<(ShardId, Result<Sums, String>)>> {
+        let first = Places::read(self.keys).await?;
+        let bar = progress::bar("summing up shards", Some(first.records.len() as u64));
+        let summed = stream::iter(first.records.keys()).map(async |&shard| {
+            let sums = self.sum_of(shard, &first).await?;
+            bar.inc(1);
+            anyhow::Ok((shard, sums))
+        });
+        let summed = summed.buffered(self.args.at_once.get()).try_collect().await;
+        bar.finish_and_clear();
+        summed
+    }
+
+    async fn sum_of(&self, shard: ShardId, first: &Places) -> anyhow::Result<Result<Sums, String>> {
+        let mut anew = None;
+        for attempt in 1.. {
+            let places = anew.as_ref().unwrap_or(first);
+            let Some(RegisteredStore { id, address, .. }) = places.reader(shard) else {
+                break;
+            };
+            let summed = sum_cells_of(address, *id, shard, &self.corpora, self.until).await;
+            match summed {
+                Err(error) if error.may_succeed_later && attempt < ATTEMPTS => {}
+                summed => return Ok(summed.map_err(|error| error.to_string())),
+            }
+            sleep(PAUSE).await;
+            anew = Some(Places::read(self.keys).await?);
+        }
+        Ok(Err("its node has not registered".to_owned()))
+    }
+
+    /// Has a node compare a shard with others, several times if that may help.
+    async fn shard(&self, shard: ShardId, others: ShardSet) -> anyhow::Result<(ShardId, Outcome)> {
+        let mut outcome = Outcome {
+            others,
+            ..Outcome::default()
+        };
+        for attempt in 1.. {
+            let places = Places::read(self.keys).await?;
+            let Some(RegisteredStore { id, address, .. }) = places.reader(shard) else {
+                outcome.problem = Some("its node has not registered".to_owned());
+                break;
+            };
+            // What was not repaired at an attempt before is told again.
+            outcome.differences = outcome.repaired;
+            let mut printed = Ok(());
+            let visit = |difference: ScrubDifference| {
+                outcome.differences += 1;
+                outcome.repaired += u64::from(difference.is_repaired);
+                if !self.args.output.json {
+                    if outcome.shown.len() < SHOWN {
+                        outcome.shown.push(told(&difference));
+                    }
+                } else if printed.is_ok() {
+                    printed = say::print_json(&document(&difference));
+                }
+            };
+            let (options, corpora) = (self.args.options(), &self.corpora);
+            let compared = compare_shard(address, *id, shard, others, corpora, options, visit);
+            let compared = compared.await;
+            printed?;
+            let Err(error) = compared else {
+                outcome.problem = None;
+                break;
+            };
+            outcome.problem = Some(error.to_string());
+            if !error.may_succeed_later || attempt == ATTEMPTS {
+                break;
+            }
+            sleep(PAUSE).await;
+        }
+        Ok((shard, outcome))
+    }
+}
+
+/// The last version of what was changed this long ago.
+fn settled_before(settled: Duration) -> Version {
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    let until = now.unwrap_or_default().saturating_sub(settled);
+    Version::of_wall_time(u64::try_from(until.as_nanos()).unwrap_or(u64::MAX))
+}
+
+/// The shards that were compared, joined.
+fn shards(difference: &ScrubDifference) -> String {
+    let shards = difference.states.iter().map(|one| one.shard.to_string());
+    Vec::from_iter(shards).join(" and ")
+}
+
+/// A document that differs, for programs.
+fn document(difference: &ScrubDifference) -> Value {
+    let states = difference.states.iter();
+    let states = states.map(|one| (one.shard.to_string(), state_value(one.state)));
+    json!({
+        "between": difference.states.iter().map(|one| one.shard.to_string()).collect::<Vec<_>>(),
+        "corpus": difference.corpus.to_string(),
+        "fingerprint": difference.fingerprint.to_string(),
+        "id": difference.id,
+        "states": states.collect::<Map<_, _>>(),
+        "repaired": difference.is_repaired,
+    })
+}
+
+/// A document that differs, for people.
+fn told(difference: &ScrubDifference) -> String {
+    let states = difference.states.iter();
+    let states = states.map(|one| format!("{} {}", one.shard, state_text(one.state)));
+    let ScrubDifference {
+        corpus,
+        fingerprint,
+        id,
+        ..
+    } = difference;
+    let states = Vec::from_iter(states).join(", ");
+    let shards = shards(difference);
+    format!("shards {shards}, corpus {corpus}, fingerprint {fingerprint}, id {id:?}: {states}")
+}
+
+/// Prints a line for each shard that differed, and one for those that agree.
+pub(super) fn print(outcomes: &BTreeMap<ShardId, Outcome>, output: JsonArgs) -> anyhow::Result<()> {
+    let agree = |outcome: &Outcome| outcome.state() == "agrees";
+    let agreeing = outcomes.iter().filter(|(_, outcome)| agree(outcome));
+    let agreeing: ShardSet = agreeing.map(|(shard, _)| *shard).collect();
+    let others = outcomes.iter().filter(|(_, outcome)| !agree(outcome));
+    let mut rows: Vec<(String, String, &'static str, u64, u64)> = Vec::new();
+    if !agreeing.is_empty() {
+        rows.push((
+            agreeing.to_string(),
+            ShardSet::ALL.to_string(),
+            "agrees",
+            0,
+            0,
+        ));
+    }
+    rows.extend(others.map(|(shard, outcome)| {
+        let (shard, others) = (shard.to_string(), outcome.others.to_string());
+        (
+            shard,
+            others,
+            outcome.state(),
+            outcome.differences,
+            outcome.repaired,
+        )
+    }));
+    let mut text = "\nshards\twith\tstate\tdifferences\trepaired".to_owned();
+    for (shards, with, state, differences, repaired) in rows {
+        if output.json {
+            say::print_json(&json!({
+                "shards": shards,
+                "with": with,
+                "state": state,
+                "differences": differences,
+                "repaired": repaired,
+            }))?;
+        } else {
+            text.push_str(&format!(
+                "\n{shards}\t{with}\t{state}\t{differences}\t{repaired}"
+            ));
+        }
+    }
+    if !output.json {
+        say::print(&text)?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sums(of: &[(u8, u8, u8)]) -> BTreeMap<ShardId, Sums> {
+        let mut sums: BTreeMap<ShardId, Sums> = BTreeMap::new();
+        for &(shard, other, sum) in of {
+            let own = sums.entry(ShardId(shard));
+            own.or_insert_with(|| vec![[0; 16]; ShardId::COUNT])[usize::from(other)] = [sum; 16];
+        }
+        sums
+    }
+
+    #[test]
+    fn pairs_with_other_sums_differ_and_the_lower_shard_compares_them() {
+        let sums = sums(&[
+            (1, 2, 7),
+            (2, 1, 7),
+            (1, 3, 8),
+            (3, 1, 9),
+            (3, 5, 4),
+            (5, 3, 0),
+        ]);
+        let of = |shards: &[u8]| -> ShardSet { shards.iter().copied().map(ShardId).collect() };
+        let all = differing(&sums, ShardSet::ALL);
+        assert_eq!(all, [(ShardId(1), of(&[3])), (ShardId(3), of(&[5]))].into());
+        assert_eq!(differing(&sums, of(&[5])), [(ShardId(3), of(&[5]))].into());
+        assert_eq!(differing(&sums, of(&[2])), BTreeMap::new());
+    }
+
+    #[test]
+    fn a_shard_whose_sums_are_unknown_is_left_out() {
+        let sums = sums(&[(1, 2, 7), (2, 1, 7), (1, 9, 8)]);
+        assert_eq!(differing(&sums, ShardSet::ALL), BTreeMap::new());
+    }
+}

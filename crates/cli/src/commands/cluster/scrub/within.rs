@@ -1,0 +1,218 @@
+//! The replicas of each shard, compared with each other.
+
+use futures_util::{StreamExt, TryStreamExt, stream};
+use indicatif::ProgressBar;
+use serde_json::{Map, Value, json};
+use simshard_cluster::{KeyValueStore, RegisteredStore};
+use simshard_node::{ScrubDifference, ScrubSummary, scrub_shard};
+use simshard_topology::{ShardId, ShardSet};
+use tokio::time::sleep;
+
+use super::{ATTEMPTS, PAUSE, Places, SHOWN, ScrubArgs, state_text, state_value};
+use crate::args::JsonArgs;
+use crate::progress;
+use crate::say;
+
+/// What came of a shard.
+pub(super) struct Outcome {
+    pub(super) shard: ShardId,
+    /// What was compared, or why nothing was.
+    pub(super) summary: Result<ScrubSummary, String>,
+    /// Whether another attempt may help.
+    may_succeed_later: bool,
+    /// Some of the documents that differ, as a user is told of them.
+    pub(super) shown: Vec<String>,
+}
+
+/// Compares the replicas of these shards. Answers what came of each shard.
+pub(super) async fn compare(
+    keys: &dyn KeyValueStore,
+    args: &ScrubArgs,
+    first: &Places,
+    within: ShardSet,
+) -> anyhow::Result<Vec<Outcome>> {
+    let shards = first.records.keys().copied();
+    let shards: Vec<ShardId> = shards.filter(|shard| within.contains(*shard)).collect();
+    let bar = progress::bar("comparing replicas", Some(shards.len() as u64));
+    let comparison = Comparison {
+        keys,
+        args,
+        first,
+        bar: &bar,
+    };
+    let outcomes = stream::iter(shards).map(|shard| comparison.shard(shard));
+    let outcomes = outcomes.buffered(args.at_once.get()).try_collect().await;
+    bar.finish_and_clear();
+    outcomes
+}
+
+/// The work of the command.
+struct Comparison<'a> {
+    keys: &'a dyn KeyValueStore,
+    args: &'a ScrubArgs,
+    first: &'a Places,
+    bar: &'a ProgressBar,
+}
+
+impl Comparison<'_> {
+    /// Has a node compare a shard, several times if that may help.
+    async fn shard(&self, shard: ShardId) -> anyhow::Result<Outcome> {
+        let mut outcome = self.attempt(shard, self.first).await?;
+        for _ in 1..ATTEMPTS {
+            if !outcome.may_succeed_later {
+                break;
+            }
+            sleep(PAUSE).await;
+            let places = Places::read(self.keys).await?;
+            outcome = self.attempt(shard, &places).await?;
+        }
+        self.bar.inc(1);
+        Ok(outcome)
+    }
+
+    async fn attempt(&self, shard: ShardId, places: &Places) -> anyhow::Result<Outcome> {
+        let mut outcome = Outcome {
+            shard,
+            summary: Err("its node has not registered".to_owned()),
+            may_succeed_later: false,
+            shown: Vec::new(),
+        };
+        let Some(RegisteredStore { id, address, .. }) = places.reader(shard) else {
+            return Ok(outcome);
+        };
+        let mut printed = Ok(());
+        let visit = |difference: ScrubDifference| {
+            if self.args.output.json {
+                let value = document(shard, &difference, places);
+                printed =
+                    std::mem::replace(&mut printed, Ok(())).and_then(|()| say::print_json(&value));
+            } else if outcome.shown.len() < SHOWN {
+                outcome.shown.push(told(shard, &difference, places));
+            }
+        };
+        let scrubbed = scrub_shard(address, *id, shard, self.args.options(), visit).await;
+        printed?;
+        outcome.may_succeed_later = scrubbed
+            .as_ref()
+            .is_err_and(|error| error.may_succeed_later);
+        outcome.summary = scrubbed.map_err(|error| error.to_string());
+        Ok(outcome)
+    }
+}
+
+/// A document that differs, for programs.
+fn document(shard: ShardId, difference: &ScrubDifference, places: &Places) -> Value {
+    let states = difference
+        .states
+        .iter()
+        .map(|replica| (places.name(replica.store), state_value(replica.state)));
+    json!({
+        "shard": shard.to_string(),
+        "corpus": difference.corpus.to_string(),
+        "fingerprint": difference.fingerprint.to_string(),
+        "id": difference.id,
+        "states": states.collect::<Map<_, _>>(),
+        "repaired": difference.is_repaired,
+    })
+}
+
+/// A document that differs, for people.
+fn told(shard: ShardId, difference: &ScrubDifference, places: &Places) -> String {
+    let states = difference.states.iter();
+    let states = states.map(|one| format!("{} {}", places.name(one.store), state_text(one.state)));
+    let ScrubDifference {
+        corpus,
+        fingerprint,
+        id,
+        ..
+    } = difference;
+    let states = Vec::from_iter(states).join(", ");
+    format!("shard {shard}, corpus {corpus}, fingerprint {fingerprint}, id {id:?}: {states}")
+}
+
+/// What a line says of shards.
+#[derive(Clone, PartialEq, Eq)]
+struct Row {
+    nodes: Vec<String>,
+    state: &'static str,
+    differences: u64,
+    repaired: u64,
+}
+
+impl Outcome {
+    fn row(&self, places: &Places) -> Row {
+        match &self.summary {
+            Ok(summary) => Row {
+                nodes: places.names(&summary.stores),
+                state: state(summary),
+                differences: summary.differences,
+                repaired: summary.repaired,
+            },
+            Err(_) => Row {
+                nodes: Vec::new(),
+                state: "not compared",
+                differences: 0,
+                repaired: 0,
+            },
+        }
+    }
+
+    fn compared(&self) -> u64 {
+        self.summary.as_ref().map_or(0, |summary| summary.compared)
+    }
+
+    /// Documents that differ still.
+    pub(super) fn left(&self) -> u64 {
+        let left = |summary: &ScrubSummary| summary.differences - summary.repaired;
+        self.summary.as_ref().map_or(0, left)
+    }
+
+    pub(super) fn has_more(&self) -> bool {
+        self.summary.as_ref().is_ok_and(|summary| summary.has_more)
+    }
+}
+
+fn state(summary: &ScrubSummary) -> &'static str {
+    match summary {
+        ScrubSummary { stores, .. } if stores.len() < 2 => "one replica",
+        ScrubSummary { has_more: true, .. } => "differs",
+        ScrubSummary { differences: 0, .. } => "agrees",
+        summary if summary.differences > summary.repaired => "differs",
+        _ => "repaired",
+    }
+}
+
+/// Prints a line for neighbouring shards that are alike.
+pub(super) fn print(outcomes: &[Outcome], places: &Places, output: JsonArgs) -> anyhow::Result<()> {
+    let rows: Vec<(&Outcome, Row)> = outcomes.iter().map(|one| (one, one.row(places))).collect();
+    let mut text = "shards\tnodes\tstate\tcompared\tdifferences\trepaired".to_owned();
+    for alike in rows.chunk_by(|(_, one), (_, next)| one == next && one.differences == 0) {
+        let shards: ShardSet = alike.iter().map(|(outcome, _)| outcome.shard).collect();
+        let compared: u64 = alike.iter().map(|(outcome, _)| outcome.compared()).sum();
+        let Row {
+            nodes,
+            state,
+            differences,
+            repaired,
+        } = &alike[0].1;
+        if output.json {
+            say::print_json(&json!({
+                "shards": shards.to_string(),
+                "nodes": nodes,
+                "state": state,
+                "compared": compared,
+                "differences": differences,
+                "repaired": repaired,
+            }))?;
+        } else {
+            let nodes = nodes.join(",");
+            text.push_str(&format!(
+                "\n{shards}\t{nodes}\t{state}\t{compared}\t{differences}\t{repaired}"
+            ));
+        }
+    }
+    if !output.json {
+        say::print(&text)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,41 @@
+//! What a shard has in common with each other one.
+
+use std::sync::Arc;
+
+use simshard_proto::shard::v1 as pb;
+use simshard_topology::{ShardId, ShardSet, Version};
+use tokio::task::spawn_blocking;
+use tonic::Status;
+
+use super::{held, uids};
+use crate::engine::Engine;
+use crate::error::NodeError;
+
+/// Sums up the cells of a shard, as a request says.
+pub(crate) async fn sum_cells(
+    engine: &Arc<Engine>,
+    request: &pb::SumCellsRequest,
+) -> Result<pb::SumCellsResponse, Status> {
+    let shard = u8::try_from(request.shard);
+    let shard = ShardId(shard.map_err(|_| Status::invalid_argument("shard is over 255"))?);
+    let (_, record) = held(engine, shard, &request.store)?;
+    let corpora = uids(&request.corpora)?;
+    let until = Version(request.compared_version);
+    let permit = engine.scrub_permit().await?;
+    let pinned = engine.store().pin(shard, record.epoch);
+    let pinned = pinned.map_err(NodeError::from)?;
+    let pinned = pinned.filter(|pinned| pinned.pin.at == record.epoch);
+    let wrong_epoch = || NodeError::WrongEpoch(ShardSet::from_iter([shard]));
+    let pinned = pinned.ok_or_else(wrong_epoch)?;
+    let summed = spawn_blocking(move || {
+        let _permit = permit;
+        pinned.cells(shard, &corpora, until)
+    });
+    let summed = summed.await.map_err(|_| NodeError::Stopping)?;
+    let cells = summed.map_err(NodeError::from)?;
+    let sums = ShardSet::ALL.iter().flat_map(|other| cells.with(other));
+    Ok(pb::SumCellsResponse {
+        sums: sums.collect(),
+        element_count: cells.elements,
+    })
+}

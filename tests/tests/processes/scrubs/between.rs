@@ -1,0 +1,183 @@
+//! Documents that only some of their shards have: `simshard cluster scrub` compares shards with each other.
+
+use std::collections::BTreeSet;
+
+use simshard_cluster::{FileKeyValues, registered_stores};
+use simshard_proto::shard::v1 as pb;
+use simshard_testkit::{End, Oracle, ProcessCluster, Shape};
+use simshard_topology::{ShardId, ShardSet};
+use tokio::task::block_in_place;
+
+use super::half_written::write_in;
+use super::stores::check_stores;
+use super::{Document, NODES, Scrubbed, named, scrub, shards};
+use crate::load::create;
+use crate::records::records;
+use crate::replicas::{change, check, documents};
+
+/// A document, and two of its shards that differ in it.
+type Difference = (Document, ShardId, ShardId);
+
+/// What was printed of documents.
+fn differences(scrubbed: &Scrubbed) -> BTreeSet<Difference> {
+    let mut all = BTreeSet::new();
+    for line in scrubbed
+        .between
+        .iter()
+        .filter(|line| line["between"].is_array())
+    {
+        let text = |field: &str| line[field].as_str().unwrap();
+        let shard = |place: usize| {
+            let shard = line["between"][place].as_str().unwrap();
+            ShardId(u8::from_str_radix(shard, 16).unwrap())
+        };
+        let document = (text("fingerprint").parse().unwrap(), text("id").to_owned());
+        let is_new = all.insert((document, shard(0), shard(1)));
+        assert!(is_new, "{line} comes twice");
+    }
+    all
+}
+
+fn repaired(scrubbed: &Scrubbed) -> u64 {
+    let rows = scrubbed.between.iter();
+    rows.filter_map(|line| line["with"].is_string().then(|| line["repaired"].as_u64()))
+        .flatten()
+        .sum()
+}
+
+/// What differs between the lowest shard of each document and the others, if one of its shards was changed.
+fn expected(
+    documents: &[Document],
+    changed: impl Fn(&BTreeSet<ShardId>) -> ShardId,
+) -> BTreeSet<Difference> {
+    let mut expected = BTreeSet::new();
+    for document in documents {
+        let shards = shards(document.0);
+        let lowest = *shards.first().unwrap();
+        let is_changed = |shard: ShardId| shard == changed(&shards);
+        for &other in shards.range(lowest..).skip(1) {
+            if is_changed(lowest) != is_changed(other) {
+                expected.insert((document.clone(), lowest, other));
+            }
+        }
+    }
+    expected
+}
+
+fn lowest(shards: &BTreeSet<ShardId>) -> ShardId {
+    *shards.first().unwrap()
+}
+
+fn highest(shards: &BTreeSet<ShardId>) -> ShardId {
+    *shards.last().unwrap()
+}
+
+/// Changes each document in one of its shards, on the node that is first in sync there: as a router does that dies.
+async fn half_write(
+    cluster: &ProcessCluster,
+    kind: pb::ChangeKind,
+    documents: &[Document],
+    changed: impl Fn(&BTreeSet<ShardId>) -> ShardId,
+) {
+    let records = records(cluster).await;
+    let keys = FileKeyValues::at(cluster.metadata_file());
+    let stores = registered_stores(&keys).await.unwrap();
+    for document in documents {
+        let shard = changed(&shards(document.0));
+        let first = records[&shard].in_sync[0].store;
+        let store = stores.iter().find(|store| store.id == first).unwrap();
+        let number: usize = store.node.as_str()[1..].parse().unwrap();
+        let only = ShardSet::from_iter([shard]);
+        write_in(
+            cluster,
+            number - 1,
+            kind,
+            std::slice::from_ref(document),
+            only,
+        )
+        .await;
+    }
+}
+
+async fn heal(replicas: usize) {
+    let shape = Shape::of(NODES).with_replicas(replicas);
+    let mut cluster = ProcessCluster::start(shape);
+    let client = cluster.client();
+    create(&client).await;
+    let mut oracle = Oracle::default();
+    let stored = documents(1);
+    change(&client, &mut oracle, &stored).await.unwrap();
+    scrub(&cluster, "0", &["--only", "shards"]).assert_agrees();
+
+    let (low, high) = (named("low", 2), named("high", 3));
+    let (removed_low, removed_high) = (&stored[..20], &stored[20..40]);
+    half_write(&cluster, pb::ChangeKind::Insert, &low, lowest).await;
+    half_write(&cluster, pb::ChangeKind::Insert, &high, highest).await;
+    half_write(&cluster, pb::ChangeKind::Remove, removed_low, lowest).await;
+    half_write(&cluster, pb::ChangeKind::Remove, removed_high, highest).await;
+    let damage: BTreeSet<Difference> = [
+        expected(&low, lowest),
+        expected(&high, highest),
+        expected(removed_low, lowest),
+        expected(removed_high, highest),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
+    // They are too young to count.
+    let young = scrub(&cluster, "3600", &["--only", "shards"]);
+    assert_eq!(
+        (young.code, differences(&young)),
+        (Some(0), BTreeSet::new())
+    );
+    // One at a time is enough.
+    let found = scrub(
+        &cluster,
+        "0",
+        &["--only", "shards", "--most-differences", "1"],
+    );
+    assert_eq!(
+        (found.code, repaired(&found)),
+        (Some(1), 0),
+        "{}",
+        found.said
+    );
+    assert_eq!(differences(&found), damage);
+    let said = format!("shards differ in {} documents", damage.len());
+    assert!(found.said.contains(&said), "{}", found.said);
+
+    // What differs between replicas is healed, too (SB3).
+    let healed = scrub(&cluster, "0", &["--only", "shards", "--repair"]);
+    assert_eq!(healed.code, Some(0), "{}", healed.said);
+    assert_eq!(differences(&healed), damage);
+    assert_eq!(repaired(&healed), damage.len() as u64);
+    let after = scrub(&cluster, "0", &[]);
+    assert_eq!(after.code, Some(0), "{}", after.said);
+    assert_eq!(differences(&after), BTreeSet::new());
+    assert_eq!(after.differences, BTreeSet::new());
+
+    for (fingerprint, id) in low.iter().chain(&high) {
+        oracle.insert(*fingerprint, id);
+    }
+    for (fingerprint, id) in removed_low.iter().chain(removed_high) {
+        oracle.remove(*fingerprint, id);
+    }
+    check(&client, &oracle).await;
+    if replicas == NODES {
+        let records = records(&cluster).await;
+        block_in_place(|| (0..NODES).for_each(|node| cluster.end_node(node, End::Killed)));
+        check_stores(&cluster, &records, &oracle);
+    }
+}
+
+/// SB3.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn documents_that_some_of_their_shards_lack_are_found_and_healed() {
+    heal(1).await;
+}
+
+/// SB3: replicas that were not read get them, too.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn all_replicas_of_all_shards_are_healed() {
+    heal(NODES).await;
+}
