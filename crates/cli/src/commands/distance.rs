@@ -5,17 +5,13 @@ use std::io::Write;
 use clap::Args;
 use simshard_simhash::Fingerprint;
 
-use crate::args::fingerprint;
-
 /// Arguments of `distance`.
 #[derive(Args, Clone, Copy, Debug)]
 #[command(allow_negative_numbers = true)]
 pub struct DistanceArgs {
-    /// A fingerprint, decimal; a negative one is in two's complement
-    #[arg(value_parser = fingerprint)]
+    /// A fingerprint, decimal
     pub a: Fingerprint,
     /// Another fingerprint
-    #[arg(value_parser = fingerprint)]
     pub b: Fingerprint,
 }
 

@@ -182,7 +182,7 @@ fn a_time_without_an_offset_is_that_of_utc_and_an_empty_text_is_no_date() {
         "\"\"",
         "null",
     ];
-    let all = ranks(Format::Jsonl, "newest:v", json(&values));
+    let all = ranks(Format::Jsonl, "newest:v", json(&values)).split_off(1);
     for pair in all.as_chunks::<2>().0 {
         assert_eq!(pair[0], pair[1], "{all:?}");
     }

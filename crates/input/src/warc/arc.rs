@@ -67,7 +67,10 @@ pub(super) fn ends_with_record(block: &[u8]) -> bool {
         let mut layouts = LAYOUTS.iter().filter(|_| is_long_enough);
         let length = layouts.find_map(|layout| values(line, layout)?.1.last().copied());
         let length = length.and_then(|length| std::str::from_utf8(length).ok()?.parse().ok());
-        length == Some(block.len() - end - 1)
+        // It may count the line break behind the record, too.
+        let rest = block[end + 1..].len();
+        let with_break = rest.checked_sub(usize::from(block.ends_with(b"\n")));
+        length.is_some() && (length == Some(rest) || length == with_break)
     };
     let lines = breaks.clone().zip(breaks.skip(1));
     let mut records = lines.filter(|line| is_record(*line));

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use simshard_simhash::{Fingerprint, Layout, Tables};
 
 use super::{NameArgs, or_absent};
-use crate::args::{JsonArgs, fingerprint};
+use crate::args::JsonArgs;
 use crate::say;
 
 /// Arguments of `corpus shards`.
@@ -31,8 +31,8 @@ pub struct ShardsArgs {
     /// The corpus.
     #[command(flatten)]
     pub corpus: NameArgs,
-    /// Fingerprints, decimal; negative ones are in two's complement
-    #[arg(value_name = "FINGERPRINT", required = true, allow_negative_numbers = true, value_parser = fingerprint)]
+    /// Fingerprints, decimal
+    #[arg(value_name = "FINGERPRINT", required = true)]
     pub fingerprints: Vec<Fingerprint>,
     /// How they are printed.
     #[command(flatten)]
