@@ -19,7 +19,7 @@ pub use blocks::Blocks;
 pub(crate) use blocks::document_count;
 pub use etcd_access::EtcdAccessArgs;
 pub use expected_recipe::ExpectedRecipeArgs;
-pub(crate) use fingerprint::fingerprint;
+pub use fingerprint::GivenFingerprint;
 pub use input::InputArgs;
 pub use json::JsonArgs;
 pub(crate) use plan::Plan;

@@ -21,7 +21,7 @@ use simshard_simhash::Recipe;
 
 use search::{Search, Which};
 
-use crate::args::{InputArgs, fingerprint};
+use crate::args::{GivenFingerprint, InputArgs};
 use crate::commands::documents::hashable;
 use crate::commands::{checking, pipeline};
 use crate::connection::{CorpusArgs, RouterArgs};
@@ -76,15 +76,14 @@ Examples:
     next_help_heading = "Search"
 )]
 pub struct FindFirstArgs {
-    /// Search for this fingerprint instead of documents, a negative one in two's complement; repeat for more
+    /// Search for this fingerprint instead of documents, with --signed in two's complement; repeat for more
     #[arg(
         long,
         value_name = "N",
-        value_parser = fingerprint,
         conflicts_with_all = ["paths", "text"],
         allow_negative_numbers = true
     )]
-    pub fingerprint: Vec<Fingerprint>,
+    pub fingerprint: Vec<GivenFingerprint>,
     /// Search for this text instead of documents; repeat for more
     #[arg(long, value_name = "TEXT", conflicts_with = "paths")]
     pub text: Vec<String>,
@@ -149,8 +148,11 @@ async fn find(which: Which, args: &FindFirstArgs, limit: u32) -> anyhow::Result<
         exclude_self: args.exclude_self,
     };
     let mut out = BufWriter::new(std::io::stdout());
-    let queries = match (args.fingerprint.is_empty(), args.text.is_empty()) {
-        (false, _) => Some(Queries::Fingerprints(args.fingerprint.clone())),
+    let fingerprints = args.fingerprint.iter();
+    let fingerprints = fingerprints.map(|given| given.value(args.input.signed));
+    let fingerprints: Vec<Fingerprint> = fingerprints.collect::<Result<_, _>>()?;
+    let queries = match (fingerprints.is_empty(), args.text.is_empty()) {
+        (false, _) => Some(Queries::Fingerprints(fingerprints)),
         (true, false) => Some(Queries::Texts(args.text.clone())),
         (true, true) => None,
     };

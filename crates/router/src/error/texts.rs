@@ -55,8 +55,8 @@ pub(super) fn unreachable(nodes: &BTreeMap<NodeId, ShardSet>, why: Why) -> Strin
         Why::Late => "did not answer in time",
         Why::Lost => "cannot be reached",
         Why::LostWithMetadata => {
-            "cannot be reached, and the metadata, by which others would go on without it, does not answer or cannot be \
-             understood (see the router's log)"
+            "cannot be reached, and the metadata does not answer or cannot be understood, by which others would go on without \
+             it (see the router's log)"
         }
         Why::Cold => "must make tables first, as other replicas are lost",
         Why::WrongEpoch => {
