@@ -282,7 +282,7 @@ async fn a_node_whose_directory_lacks_what_others_heard_of_begins_anew() {
     assert_eq!(found(&client, "crawl", 0..all).await as u64, all);
 }
 
-/// Several ways to start a copy: none leaves two processes that both serve.
+/// RG7. Several ways to start a copy: none leaves two processes that both serve.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_copy_beside_the_original_is_refused_or_takes_its_place() {
     let mut cluster = ProcessCluster::start(Shape::of(1));

@@ -99,6 +99,52 @@ async fn half_write(
     }
 }
 
+/// Documents of which one shard was changed.
+struct Halves {
+    low: Vec<Document>,
+    high: Vec<Document>,
+    removed_low: Vec<Document>,
+    removed_high: Vec<Document>,
+}
+
+impl Halves {
+    /// Inserts new documents in one of their shards, and removes stored ones in one of theirs.
+    async fn write(cluster: &ProcessCluster, stored: &[Document]) -> Self {
+        let halves = Self {
+            low: named("low", 2),
+            high: named("high", 3),
+            removed_low: stored[..20].to_vec(),
+            removed_high: stored[20..40].to_vec(),
+        };
+        let (insert, remove) = (pb::ChangeKind::Insert, pb::ChangeKind::Remove);
+        half_write(cluster, insert, &halves.low, lowest).await;
+        half_write(cluster, insert, &halves.high, highest).await;
+        half_write(cluster, remove, &halves.removed_low, lowest).await;
+        half_write(cluster, remove, &halves.removed_high, highest).await;
+        halves
+    }
+
+    fn differences(&self) -> BTreeSet<Difference> {
+        let all = [
+            expected(&self.low, lowest),
+            expected(&self.high, highest),
+            expected(&self.removed_low, lowest),
+            expected(&self.removed_high, highest),
+        ];
+        all.into_iter().flatten().collect()
+    }
+
+    /// What is there once all shards have the newest state of each.
+    fn heal(&self, oracle: &mut Oracle) {
+        for (fingerprint, id) in self.low.iter().chain(&self.high) {
+            oracle.insert(*fingerprint, id);
+        }
+        for (fingerprint, id) in self.removed_low.iter().chain(&self.removed_high) {
+            oracle.remove(*fingerprint, id);
+        }
+    }
+}
+
 async fn heal(replicas: usize) {
     let shape = Shape::of(NODES).with_replicas(replicas);
     let mut cluster = ProcessCluster::start(shape);
@@ -107,35 +153,20 @@ async fn heal(replicas: usize) {
     let mut oracle = Oracle::default();
     let stored = documents(1);
     change(&client, &mut oracle, &stored).await.unwrap();
-    scrub(&cluster, "0", &["--only", "shards"]).assert_agrees();
+    let shards = ["--only", "shards"];
+    scrub(&cluster, "0", &shards).assert_agrees();
 
-    let (low, high) = (named("low", 2), named("high", 3));
-    let (removed_low, removed_high) = (&stored[..20], &stored[20..40]);
-    half_write(&cluster, pb::ChangeKind::Insert, &low, lowest).await;
-    half_write(&cluster, pb::ChangeKind::Insert, &high, highest).await;
-    half_write(&cluster, pb::ChangeKind::Remove, removed_low, lowest).await;
-    half_write(&cluster, pb::ChangeKind::Remove, removed_high, highest).await;
-    let damage: BTreeSet<Difference> = [
-        expected(&low, lowest),
-        expected(&high, highest),
-        expected(removed_low, lowest),
-        expected(removed_high, highest),
-    ]
-    .into_iter()
-    .flatten()
-    .collect();
+    let halves = Halves::write(&cluster, &stored).await;
+    let damage = halves.differences();
     // They are too young to count.
-    let young = scrub(&cluster, "3600", &["--only", "shards"]);
+    let young = scrub(&cluster, "3600", &shards);
     assert_eq!(
         (young.code, differences(&young)),
         (Some(0), BTreeSet::new())
     );
     // One at a time is enough.
-    let found = scrub(
-        &cluster,
-        "0",
-        &["--only", "shards", "--most-differences", "1"],
-    );
+    let one = [&shards[..], &["--most-differences", "1"]].concat();
+    let found = scrub(&cluster, "0", &one);
     assert_eq!(
         (found.code, repaired(&found)),
         (Some(1), 0),
@@ -147,7 +178,7 @@ async fn heal(replicas: usize) {
     assert!(found.said.contains(&said), "{}", found.said);
 
     // What differs between replicas is healed, too (SB3).
-    let healed = scrub(&cluster, "0", &["--only", "shards", "--repair"]);
+    let healed = scrub(&cluster, "0", &[&shards[..], &["--repair"]].concat());
     assert_eq!(healed.code, Some(0), "{}", healed.said);
     assert_eq!(differences(&healed), damage);
     assert_eq!(repaired(&healed), damage.len() as u64);
@@ -156,12 +187,7 @@ async fn heal(replicas: usize) {
     assert_eq!(differences(&after), BTreeSet::new());
     assert_eq!(after.differences, BTreeSet::new());
 
-    for (fingerprint, id) in low.iter().chain(&high) {
-        oracle.insert(*fingerprint, id);
-    }
-    for (fingerprint, id) in removed_low.iter().chain(removed_high) {
-        oracle.remove(*fingerprint, id);
-    }
+    halves.heal(&mut oracle);
     check(&client, &oracle).await;
     if replicas == NODES {
         let records = records(&cluster).await;

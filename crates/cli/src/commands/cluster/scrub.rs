@@ -2,6 +2,7 @@
 //! those that do not.
 
 mod between;
+mod manner;
 mod within;
 
 use std::collections::BTreeMap;
@@ -10,25 +11,14 @@ use std::time::Duration;
 
 use anyhow::bail;
 use clap::{Args, ValueEnum};
-use serde_json::{Value, json};
-use simshard_cluster::{KeyValueStore, RegisteredStore, registered_stores, shard_records};
 use simshard_node::ScrubOptions;
 use simshard_runtime::terminal::counted;
-use simshard_topology::replication::{ShardRecords, State, StoreId};
 use simshard_topology::{ShardId, ShardSet};
 
 use super::MetadataArgs;
 use crate::args::JsonArgs;
 use crate::say::{note, warn};
-
-/// How often a shard is tried whose record changes meanwhile, or a node of which does not answer.
-const ATTEMPTS: u32 = 6;
-
-/// Between two attempts: a node that has died is taken out of the records by then.
-const PAUSE: Duration = Duration::from_secs(1);
-
-/// Documents that a table is followed by, at most.
-const SHOWN: usize = 10;
+use manner::{Manner, Places, SHOWN};
 
 /// Arguments of `cluster scrub`.
 #[derive(Args, Debug)]
@@ -73,11 +63,15 @@ impl ScrubArgs {
         self.only.is_none_or(|only| only == what)
     }
 
-    const fn options(&self) -> ScrubOptions {
-        ScrubOptions {
-            settled: Duration::from_secs(self.settled_seconds),
-            repairs: self.repair,
-            most_differences: self.most_differences,
+    const fn manner(&self) -> Manner {
+        Manner {
+            options: ScrubOptions {
+                settled: Duration::from_secs(self.settled_seconds),
+                repairs: self.repair,
+                most_differences: self.most_differences,
+            },
+            at_once: self.at_once,
+            output: self.output,
         }
     }
 }
@@ -88,67 +82,15 @@ pub(super) async fn run(args: &ScrubArgs) -> anyhow::Result<()> {
     let mut within = Vec::new();
     if args.compares(What::Replicas) {
         let places = Places::read(&*keys).await?;
-        within = within::compare(&*keys, args, &places, shards).await?;
+        within = within::compare(&*keys, args.manner(), &places, shards).await?;
         within::print(&within, &places, args.output)?;
     }
     let mut between = BTreeMap::new();
     if args.compares(What::Shards) {
-        between = between::compare(&*keys, args, shards).await?;
+        between = between::compare(&*keys, args.manner(), shards).await?;
         between::print(&between, args.output)?;
     }
     conclude(&within, &between, args)
-}
-
-/// Who holds which shard.
-struct Places {
-    records: ShardRecords,
-    stores: BTreeMap<StoreId, RegisteredStore>,
-}
-
-impl Places {
-    async fn read(keys: &dyn KeyValueStore) -> anyhow::Result<Self> {
-        let records = shard_records(keys).await?;
-        let stores = registered_stores(keys).await?.into_iter();
-        let stores = stores.map(|store| (store.id, store)).collect();
-        Ok(Self { records, stores })
-    }
-
-    /// The first store that holds a shard in sync, if it has registered.
-    fn reader(&self, shard: ShardId) -> Option<&RegisteredStore> {
-        let first = self.records.get(&shard)?.in_sync.first()?;
-        self.stores.get(&first.store)
-    }
-
-    /// What a store is called: by its node, if it has registered.
-    fn name(&self, store: StoreId) -> String {
-        let registered = self.stores.get(&store);
-        registered.map_or_else(|| store.to_string(), |store| store.node.to_string())
-    }
-
-    fn names(&self, stores: &[StoreId]) -> Vec<String> {
-        let mut names: Vec<String> = stores.iter().map(|store| self.name(*store)).collect();
-        names.sort_unstable();
-        names
-    }
-}
-
-/// A state, for people.
-fn state_text(state: Option<State>) -> String {
-    match state {
-        None => "absent".to_owned(),
-        Some(State { version, live }) => {
-            let what = if live { "live" } else { "removed" };
-            format!("{what} at {version}")
-        }
-    }
-}
-
-/// A state, for programs.
-fn state_value(state: Option<State>) -> Value {
-    state.map_or(
-        Value::Null,
-        |State { version, live }| json!({ "version": version.to_string(), "live": live }),
-    )
 }
 
 /// Says which documents differ, and fails if some still do.

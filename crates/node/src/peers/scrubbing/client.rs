@@ -130,8 +130,8 @@ pub async fn compare_shard(
     scrub(address, request, visit).await
 }
 
-/// Asks the node at `address` what a shard, which its store holds in sync, has in common with each other one: of the
-/// documents of these corpora that were last changed before a version. Answers a sum for each other shard.
+/// Asks the node at `address` what a shard, which its store holds in sync, has in common with each other one. The
+/// documents of these corpora count that have no later version than `until`. Answers a sum for each other shard.
 ///
 /// # Errors
 /// If the shard cannot be read.

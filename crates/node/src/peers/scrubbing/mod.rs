@@ -7,7 +7,7 @@
 //!
 //! One node in sync does it. It reads what it stores itself, and asks the others. What differs between replicas at the
 //! first reading may be on its way, so it is read again a while later. All readings and repairs of a shard are of one
-//! epoch (SB2): if the record of the shard changes meanwhile, the scrub fails, and is to be repeated.
+//! epoch (SB2). If the record of the shard changes meanwhile, the scrub fails, and is to be repeated.
 //!
 //! | module | job |
 //! |---|---|

@@ -13,7 +13,7 @@ use simshard_node::{ScrubDifference, compare_shard, sum_cells_of};
 use simshard_topology::{CorpusUid, ShardId, ShardSet, Version};
 use tokio::time::sleep;
 
-use super::{ATTEMPTS, PAUSE, Places, SHOWN, ScrubArgs, state_text, state_value};
+use super::manner::{ATTEMPTS, Manner, PAUSE, Places, SHOWN, state_text, state_value};
 use crate::args::JsonArgs;
 use crate::progress;
 use crate::say;
@@ -57,7 +57,7 @@ impl Outcome {
 /// Compares these shards with all others. Answers what came of each.
 pub(super) async fn compare(
     keys: &dyn KeyValueStore,
-    args: &ScrubArgs,
+    manner: Manner,
     within: ShardSet,
 ) -> anyhow::Result<BTreeMap<ShardId, Outcome>> {
     let corpora = recorded_corpora(keys).await?;
@@ -66,9 +66,9 @@ pub(super) async fn compare(
         .filter(|record| record.state == CorpusState::Live);
     let comparison = Comparison {
         keys,
-        args,
+        manner,
         corpora: live.map(|record| record.uid).collect(),
-        until: settled_before(Duration::from_secs(args.settled_seconds)),
+        until: settled_before(manner.options.settled),
     };
     let mut outcomes: BTreeMap<ShardId, Outcome> = BTreeMap::new();
     let mut sums: BTreeMap<ShardId, Sums> = BTreeMap::new();
@@ -84,7 +84,7 @@ pub(super) async fn compare(
     }
     let bar = progress::bar("comparing shards with others", Some(differing.len() as u64));
     let compared = stream::iter(differing).map(|(shard, others)| comparison.shard(shard, others));
-    let mut compared = compared.buffered(args.at_once.get());
+    let mut compared = compared.buffered(manner.at_once.get());
     while let Some((shard, outcome)) = compared.try_next().await? {
         bar.inc(1);
         outcomes.insert(shard, outcome);
@@ -111,7 +111,7 @@ fn differing(sums: &BTreeMap<ShardId, Sums>, within: ShardSet) -> BTreeMap<Shard
 /// The work of the command.
 struct Comparison<'a> {
     keys: &'a dyn KeyValueStore,
-    args: &'a ScrubArgs,
+    manner: Manner,
     corpora: Vec<CorpusUid>,
     until: Version,
 }
@@ -126,7 +126,10 @@ impl Comparison<'_> {
             bar.inc(1);
             anyhow::Ok((shard, sums))
         });
-        let summed = summed.buffered(self.args.at_once.get()).try_collect().await;
+        let summed = summed
+            .buffered(self.manner.at_once.get())
+            .try_collect()
+            .await;
         bar.finish_and_clear();
         summed
     }
@@ -167,7 +170,7 @@ impl Comparison<'_> {
             let visit = |difference: ScrubDifference| {
                 outcome.differences += 1;
                 outcome.repaired += u64::from(difference.is_repaired);
-                if !self.args.output.json {
+                if !self.manner.output.json {
                     if outcome.shown.len() < SHOWN {
                         outcome.shown.push(told(&difference));
                     }
@@ -175,7 +178,7 @@ impl Comparison<'_> {
                     printed = say::print_json(&document(&difference));
                 }
             };
-            let (options, corpora) = (self.args.options(), &self.corpora);
+            let (options, corpora) = (self.manner.options, &self.corpora);
             let compared = compare_shard(address, *id, shard, others, corpora, options, visit);
             let compared = compared.await;
             printed?;

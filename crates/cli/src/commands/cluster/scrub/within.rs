@@ -8,7 +8,7 @@ use simshard_node::{ScrubDifference, ScrubSummary, scrub_shard};
 use simshard_topology::{ShardId, ShardSet};
 use tokio::time::sleep;
 
-use super::{ATTEMPTS, PAUSE, Places, SHOWN, ScrubArgs, state_text, state_value};
+use super::manner::{ATTEMPTS, Manner, PAUSE, Places, SHOWN, state_text, state_value};
 use crate::args::JsonArgs;
 use crate::progress;
 use crate::say;
@@ -27,7 +27,7 @@ pub(super) struct Outcome {
 /// Compares the replicas of these shards. Answers what came of each shard.
 pub(super) async fn compare(
     keys: &dyn KeyValueStore,
-    args: &ScrubArgs,
+    manner: Manner,
     first: &Places,
     within: ShardSet,
 ) -> anyhow::Result<Vec<Outcome>> {
@@ -36,12 +36,12 @@ pub(super) async fn compare(
     let bar = progress::bar("comparing replicas", Some(shards.len() as u64));
     let comparison = Comparison {
         keys,
-        args,
+        manner,
         first,
         bar: &bar,
     };
     let outcomes = stream::iter(shards).map(|shard| comparison.shard(shard));
-    let outcomes = outcomes.buffered(args.at_once.get()).try_collect().await;
+    let outcomes = outcomes.buffered(manner.at_once.get()).try_collect().await;
     bar.finish_and_clear();
     outcomes
 }
@@ -49,7 +49,7 @@ pub(super) async fn compare(
 /// The work of the command.
 struct Comparison<'a> {
     keys: &'a dyn KeyValueStore,
-    args: &'a ScrubArgs,
+    manner: Manner,
     first: &'a Places,
     bar: &'a ProgressBar,
 }
@@ -82,7 +82,7 @@ impl Comparison<'_> {
         };
         let mut printed = Ok(());
         let visit = |difference: ScrubDifference| {
-            if self.args.output.json {
+            if self.manner.output.json {
                 let value = document(shard, &difference, places);
                 printed =
                     std::mem::replace(&mut printed, Ok(())).and_then(|()| say::print_json(&value));
@@ -90,7 +90,7 @@ impl Comparison<'_> {
                 outcome.shown.push(told(shard, &difference, places));
             }
         };
-        let scrubbed = scrub_shard(address, *id, shard, self.args.options(), visit).await;
+        let scrubbed = scrub_shard(address, *id, shard, self.manner.options, visit).await;
         printed?;
         outcome.may_succeed_later = scrubbed
             .as_ref()
