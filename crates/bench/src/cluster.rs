@@ -2,6 +2,7 @@
 
 mod alone;
 mod check;
+mod compared;
 mod copies;
 mod disk;
 mod failures;
@@ -61,6 +62,9 @@ async fn measure(settings: &Settings, network: Option<Network>) -> anyhow::Resul
     }
     if settings.asks_for(Case::Copies) {
         copies::measure(settings).await?;
+    }
+    if settings.asks_for(Case::ReplicasCompared) {
+        compared::measure(settings).await?;
     }
     failures::measure(settings, network).await
 }

@@ -136,6 +136,8 @@ pub enum Case {
     /// How a node with replicas of a large corpus comes back: after a minute with 100,000 inserts, another with as many
     /// removes, and with an empty directory
     Copies,
+    /// All replicas of a large corpus are compared, then all its shards: nothing differs
+    ReplicasCompared,
     /// All shards of a node move to the others and back, node after node: the longest times without a successful search or
     /// insert
     NodeDrained,
@@ -157,6 +159,7 @@ impl Case {
             | Self::FullCopy
             | Self::ColdToHot
             | Self::Copies
+            | Self::ReplicasCompared
             | Self::NodeDrained
             | Self::RollingRestart
             | Self::ShardsMoved => true,

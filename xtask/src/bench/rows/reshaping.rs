@@ -3,7 +3,7 @@
 use super::{Case, Promise, Target, Unit, row};
 
 pub(super) fn cases() -> Vec<Case> {
-    vec![drained(), rolling_restart(), moved()]
+    vec![drained(), rolling_restart(), moved(), compared()]
 }
 
 /// The fields of a case in which nodes stop to hold shards, or restart.
@@ -81,6 +81,38 @@ fn moved() -> Case {
         |programs| {
             let fields = ["entries_per_second", "reads_p99_times", "writes_p99_times"];
             programs.fields_in_etcd("shards_moved", &fields)
+        },
+    )
+}
+
+fn compared() -> Case {
+    Case::heavy(
+        &[
+            row(
+                "reshape-compared",
+                "3 nodes, 3 replicas of which 2 are hot, 10M bare documents, (5, 3): `cluster scrub` of all replicas, nothing \
+                 different",
+                Target::AtMost(15.0),
+                Unit::Seconds,
+            ),
+            row(
+                "reshape-compared-sent",
+                "the same, bytes that are sent, against 16 bytes for each element",
+                Target::AtMost(0.001),
+                Unit::Times,
+            ),
+            row(
+                "reshape-compared-shards",
+                "the same, of all shards with each other",
+                Target::AtMost(30.0),
+                Unit::Seconds,
+            ),
+        ],
+        |programs| {
+            let figures = programs.cluster(&["replicas_compared"])?;
+            let figure = figures.of("replicas_compared")?;
+            let of = |field| figure.number(field);
+            Ok(vec![of("seconds")?, of("sent")?, of("seconds_of_shards")?])
         },
     )
 }

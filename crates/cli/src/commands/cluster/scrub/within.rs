@@ -161,6 +161,13 @@ impl Outcome {
         self.summary.as_ref().map_or(0, |summary| summary.compared)
     }
 
+    /// Bytes of the messages between the replicas.
+    fn message_bytes(&self) -> u64 {
+        self.summary
+            .as_ref()
+            .map_or(0, |summary| summary.message_bytes)
+    }
+
     /// Documents that differ still.
     pub(super) fn left(&self) -> u64 {
         let left = |summary: &ScrubSummary| summary.differences - summary.repaired;
@@ -203,6 +210,7 @@ pub(super) fn print(outcomes: &[Outcome], places: &Places, output: JsonArgs) -> 
                 "compared": compared,
                 "differences": differences,
                 "repaired": repaired,
+                "message_bytes": alike.iter().map(|(outcome, _)| outcome.message_bytes()).sum::<u64>(),
             }))?;
         } else {
             let nodes = nodes.join(",");
