@@ -132,9 +132,9 @@ fn is_bad_role(error: &ServeError) -> bool {
 /// Whether a node may not go on with the directory that it was given.
 fn is_bad_registration(error: &RegistrationError) -> bool {
     match error {
-        RegistrationError::Stale { .. }
-        | RegistrationError::Replaced { .. }
-        | RegistrationError::Runs { .. } => true,
+        RegistrationError::Stale { .. } | RegistrationError::Replaced { .. } => true,
+        // It may end.
+        RegistrationError::Runs { .. } => false,
         RegistrationError::Kept { refused, .. } => is_bad_registration(refused),
         RegistrationError::Metadata(error) => is_operators_mistake(error),
         RegistrationError::Open(error) => is_bad_directory(error),

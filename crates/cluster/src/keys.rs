@@ -76,6 +76,11 @@ pub(crate) fn node(id: &NodeId) -> String {
     format!("{NODES}{id}")
 }
 
+/// Whether a key holds the record of a store.
+pub(crate) fn is_store(key: &str) -> bool {
+    key.starts_with(STORES)
+}
+
 /// Marks that the keys about corpora are copies, and may be replaced until the cluster begins.
 pub(crate) const TAKE_OVER: &str = "take-over";
 

@@ -33,7 +33,7 @@ use crate::corpora::Corpora;
 use crate::corpus::{CorpusName, CorpusRecord, CorpusState};
 use crate::key_value::KeyValueError;
 use crate::layout::{ClusterLayout, ClusterLayoutError};
-use crate::records;
+use crate::{keys, records};
 
 /// Where a cluster keeps what all its processes must agree on: which nodes there
 /// are, who owns which shard, and which corpora exist.
@@ -262,14 +262,12 @@ fn advice(key: &str, reason: &str) -> String {
                 lost: stop all processes, and see \"If the metadata is lost\" in docs/operating.md"
             .to_owned();
     }
-    let without_text = match key.split('/').next() {
-        Some("stores") => {
-            "; if that text is lost, delete the key, and restart the node with that store"
-        }
-        Some("corpora") => {
-            "; if that text is lost, delete the key, and run `simshard corpus recover`"
-        }
-        _ => "",
+    let without_text = if keys::is_store(key) {
+        "; if that text is lost, delete the key, and restart the node with that store"
+    } else if keys::is_corpus(key) {
+        "; if that text is lost, delete the key, and run `simshard corpus recover`"
+    } else {
+        ""
     };
     format!(
         "a newer Simshard may have written it: upgrade, else put back the text that this key had, and leave all others as \

@@ -26,7 +26,6 @@ impl RankField {
             return Ok(LOWEST);
         };
         let rank = match decode_json(written) {
-            DecodedJson::String(text) if text.is_empty() => Some(LOWEST),
             DecodedJson::String(text) => self.rank(Cell::Bytes(text.as_bytes())),
             DecodedJson::Number(number) => self.rank(number_of(number)),
             DecodedJson::Other if written == "null" => Some(LOWEST),
@@ -38,7 +37,6 @@ impl RankField {
     /// The rank of a value of CSV, or of a header, which says no type.
     pub(crate) fn of_text(&self, value: &str) -> Result<u64, LineProblem> {
         let rank = match self.by {
-            RankedBy::Date | RankedBy::Number if value.is_empty() => Some(LOWEST),
             RankedBy::Date => self.rank(Cell::Bytes(value.as_bytes())),
             RankedBy::Number => self.rank(number_of(value)),
         };
@@ -54,7 +52,7 @@ impl RankField {
     /// The rank of a value; `None` if it is of another kind.
     fn rank(&self, value: Cell<&[u8]>) -> Option<u64> {
         match (self.by, value) {
-            (RankedBy::Date | RankedBy::Number, Cell::Null) => Some(LOWEST),
+            (RankedBy::Date | RankedBy::Number, Cell::Null | Cell::Bytes(b"")) => Some(LOWEST),
             (RankedBy::Date, Cell::Bytes(text)) => date::ticks(text).map(|ticks| 1 + ticks),
             (RankedBy::Date, Cell::Time(time)) => date::since_1970(time).map(|ticks| 1 + ticks),
             (RankedBy::Number, Cell::Signed(number)) => Some(ascending(number as f64)),

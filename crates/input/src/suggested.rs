@@ -44,13 +44,23 @@ pub(crate) fn format(paths: &[PathBuf], skips_others: bool) -> Result<Option<For
     }
 }
 
+/// Files beside the tables of a set on a hub, or in the cache of the library `datasets`.
+const DESCRIPTIONS: [&[u8]; 6] = [
+    b"README.md",
+    b"LICENSE",
+    b"LICENSE.md",
+    b"LICENSE.txt",
+    b"dataset_info.json",
+    b"dataset_infos.json",
+];
+
 /// The format of tables that all these files are of, and all files in these folders, by their names. Read as one
 /// document each, tables would be no texts. In a folder, a name such as `_SUCCESS` is a mark of the program that wrote
-/// it.
+/// it, and others only describe the tables.
 fn tables(paths: &[PathBuf]) -> Option<Format> {
     let is_mark = |file: &Path| {
-        let name = file.file_name().unwrap_or_default();
-        name.as_encoded_bytes().starts_with(b"_")
+        let name = file.file_name().unwrap_or_default().as_encoded_bytes();
+        name.starts_with(b"_") || DESCRIPTIONS.contains(&name)
     };
     let mut found = None;
     for path in paths {

@@ -27,7 +27,7 @@ pub use peers::{
     ReplicaState, ScrubDifference, ScrubError, ScrubOptions, ScrubSummary, compare_shard,
     scrub_shard, sum_cells_of,
 };
-pub use peers::{StoreNews, ask_store, ask_store_to_count, heard_of};
+pub use peers::{StoreNews, answers, ask_store, ask_store_to_count, heard_of};
 pub use registration::{
     Registration, RegistrationError, check_directory, check_heard, check_runs_nowhere,
 };

@@ -30,13 +30,10 @@ use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
 use tracing::{info, warn};
 
 use crate::fresh_start::Obstacle;
-use crate::peers::ask_store;
+use crate::peers::answers;
 
 /// How long a node that stops tries to publish the end of its log.
 const LAST_ATTEMPT: Duration = Duration::from_secs(2);
-
-/// How long a process with the same store has to answer.
-const ANSWER_PATIENCE: Duration = Duration::from_secs(1);
 
 /// Between two attempts, where one was not confirmed.
 const PAUSE: Duration = Duration::from_millis(100);
@@ -53,8 +50,8 @@ pub enum RegistrationError {
     )]
     Replaced { path: PathBuf },
     #[error(
-        "{} is a copy: its store runs at {address}, and acknowledges changes that a copy lacks; end that node first, and \
-         start the directory that ran last, or give this node a directory of its own", path.display()
+        "{}: its store runs at {address}, and acknowledges changes that a copy lacks; end that node first, and start the \
+         directory that ran last, or give this node a directory of its own", path.display()
     )]
     Runs { path: PathBuf, address: String },
     #[error("{refused}; {obstacle}")]
@@ -68,27 +65,22 @@ pub enum RegistrationError {
     Open(#[from] OpenError),
 }
 
-/// Checks that no process with the store of a directory answers where it is registered (RG7). `own` is where this process
-/// listens: no other one does.
+/// Checks that no process with the store of a directory answers where it is registered (RG7). This one listens later.
 ///
 /// # Errors
 /// [`RegistrationError::Runs`] if one does.
 pub async fn check_runs_nowhere(
     claim: &Claim,
     layout: &ClusterLayout,
-    own: &str,
 ) -> Result<(), RegistrationError> {
     let registered = layout.node_of(claim.store);
-    let Some(other) = registered.filter(|registered| registered.address != own) else {
-        return Ok(());
-    };
-    let address = other.address.clone();
-    match ask_store(&address, claim.store, ANSWER_PATIENCE).await {
-        None => Ok(()),
-        Some(_) => Err(RegistrationError::Runs {
+    let address = registered.map(|registered| registered.address.clone());
+    match address {
+        Some(address) if answers(&address, claim.store).await => Err(RegistrationError::Runs {
             path: claim.path().to_owned(),
             address,
         }),
+        Some(_) | None => Ok(()),
     }
 }
 

@@ -84,16 +84,16 @@ pub(crate) fn copy(from: &Path, to: &Path) {
 
 /// Why a node does not start. One that starts is ended, and fails the test.
 pub(crate) fn refusal(args: Vec<String>) -> String {
-    let told = any_refusal(args);
+    let told = refusal_with(2, args);
     assert!(told.contains("--accept-lost-changes"), "{told}");
     told
 }
 
-/// The same, where no loss can be accepted.
-fn any_refusal(args: Vec<String>) -> String {
+/// The same, with this exit code.
+pub(crate) fn refusal_with(code: i32, args: Vec<String>) -> String {
     let refused = run_with_open_input(binary(), args, "");
     let told = String::from_utf8(refused.stderr).unwrap();
-    assert_eq!(refused.status.code(), Some(2), "{told}");
+    assert_eq!(refused.status.code(), Some(code), "{told}");
     told
 }
 
@@ -302,7 +302,7 @@ async fn a_copy_beside_the_original_is_refused_or_takes_its_place() {
     let mut original = Running::start(binary(), cluster.node_args(0));
     assert_eq!(found(&client, "crawl", 0..50).await, 50);
     copy(&data, &other);
-    let told = any_refusal(args_of_copy(&cluster, &other));
+    let told = refusal_with(1, args_of_copy(&cluster, &other));
     let runs = format!("its store runs at http://{}", cluster.node_addresses()[0]);
     assert!(told.contains(&runs), "{told}");
     insert(&client, "crawl", 50..60).await;
@@ -324,6 +324,23 @@ async fn a_copy_beside_the_original_is_refused_or_takes_its_place() {
     );
     refusal(cluster.node_args(0));
     assert_eq!(found(&client, "crawl", 0..60).await, 60);
+}
+
+/// A node with an empty directory does not wait for one of its name that runs, whether that one holds shards or not.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_name_that_a_running_node_has_is_refused() {
+    let cluster = ProcessCluster::start(Shape::of(1));
+    let client = cluster.client();
+    create(&client, "crawl").await;
+    insert(&client, "crawl", 0..50).await;
+    let keys = FileKeyValues::at(cluster.metadata_file());
+    let before = registered_stores(&keys).await.unwrap();
+    let empty = cluster.folder().join("empty");
+    let told = refusal_with(1, args_of_copy(&cluster, &empty));
+    let runs = format!("a node n1 runs at http://{}", cluster.node_addresses()[0]);
+    assert!(told.contains(&runs), "{told}");
+    assert_eq!(registered_stores(&keys).await.unwrap(), before);
+    assert_eq!(found(&client, "crawl", 0..50).await, 50);
 }
 
 /// RG6: what the copy lacks is not published yet, so it is refused only once it has heard of it from others.

@@ -184,8 +184,17 @@ fn a_folder_of_tables_alone_needs_no_format() {
     );
     let (ids, _) = read(&[folder.path().join("sub"), one.clone()]).unwrap();
     assert_eq!(ids.len(), 10);
+    // These describe a set, and are counted.
+    folder.write("README.md", "one two");
+    folder.write("sub/dataset_info.json", "{}");
+    let (ids, skipped) = read(&[folder.path()]).unwrap();
+    assert_eq!(ids, expected);
+    assert_eq!(
+        skipped,
+        "skipped 4 other files (hidden: 1, json: 1, md: 1, without extension: 1)"
+    );
     // Another file beside them may be a text.
-    folder.write("sub/README.md", "one two");
+    folder.write("sub/notes.md", "one two");
     let error = read(&[folder.path()]).unwrap_err();
     assert!(error.contains("add --format arrow"), "{error}");
     let other = Folder::new();

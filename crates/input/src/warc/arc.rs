@@ -65,7 +65,11 @@ pub(super) fn ends_with_record(block: &[u8]) -> bool {
         let line = block[start + 1..end].trim_ascii_end();
         let is_long_enough = line.last().is_some_and(u8::is_ascii_digit);
         let mut layouts = LAYOUTS.iter().filter(|_| is_long_enough);
-        let length = layouts.find_map(|layout| values(line, layout)?.1.last().copied());
+        let has_scheme = |address: &[u8]| memchr::memchr(b':', address).is_some();
+        let length = layouts.find_map(|layout| {
+            let (address, values) = values(line, layout)?;
+            values.last().copied().filter(|_| has_scheme(address))
+        });
         let length = length.and_then(|length| std::str::from_utf8(length).ok()?.parse().ok());
         // It may count the line break behind the record, too.
         let rest = block[end + 1..].len();

@@ -31,6 +31,9 @@ const RANGE_ENDS: usize = 4096;
 /// The same in a comparison, where ranges are large: their reader must not wait for long.
 const COMPARED_RANGE_ENDS: usize = 64;
 
+/// Elements that are not of the cell, until the reader of a cell gets a sign of life.
+const PASSED_ELEMENTS: u64 = 1 << 20;
+
 /// No version is later.
 const ALL_VERSIONS: Version = Version(u64::MAX);
 
@@ -306,10 +309,14 @@ impl Sending {
     ) -> Result<(), ReaderGone> {
         let filter = cell.map(|cell| CellFilter::new(cell, &pinned.corpora));
         if !ranges.is_empty() {
+            let mut passed = 0;
             let visit = |corpus, element: Element<'_>| {
                 let has = |filter: &CellFilter| filter.has(corpus, element.fingerprint);
-                let is_meant = filter.as_ref().is_none_or(has);
-                !is_meant || self.add(corpus, |part| part.push(element)).is_ok()
+                if filter.as_ref().is_none_or(has) {
+                    return self.add(corpus, |part| part.push(element)).is_ok();
+                }
+                passed += 1;
+                passed % PASSED_ELEMENTS != 0 || self.give_sign(corpus).is_ok()
             };
             let visited = pinned.visit(ranges, until, visit);
             self.check(visited)?;
@@ -333,6 +340,14 @@ impl Sending {
         }
         add(self.part.get_or_insert_with(|| CopyPart::new(corpus)));
         Ok(())
+    }
+
+    /// Sends what there is, and be it nothing: the reader must not wait for long.
+    fn give_sign(&mut self, corpus: CorpusUid) -> Result<(), ReaderGone> {
+        let part = self.part.take();
+        self.give(Ok(CopyItem::Part(
+            part.unwrap_or_else(|| CopyPart::new(corpus)),
+        )))
     }
 
     fn end_part(&mut self) -> Result<(), ReaderGone> {

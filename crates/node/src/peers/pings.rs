@@ -151,7 +151,7 @@ fn take(
 }
 
 /// Whether a store answers at an address. One with too much to do to say more does.
-pub(super) async fn answers(address: &str, store: StoreId) -> bool {
+pub async fn answers(address: &str, store: StoreId) -> bool {
     let Some(channel) = channel_to(address) else {
         return false;
     };

@@ -33,8 +33,9 @@ impl World {
         let in_sync: Vec<_> = record.in_sync.iter().map(|entry| entry.store).collect();
         let hot = record.in_sync.iter().filter(|entry| entry.hot);
         let hot: Vec<_> = hot.map(|entry| entry.store).collect();
-        // A planted fault may leave none: then nothing answers.
+        // Only a planted fault may leave none: then nothing answers.
         if hot.is_empty() {
+            assert!(self.fault.is_some(), "no store in sync is hot");
             return;
         }
         let reader = hot[self.rng.usize(..hot.len())];

@@ -18,6 +18,7 @@ use simshard_topology::{ShardId, ShardSet};
 use super::MetadataArgs;
 use crate::args::JsonArgs;
 use crate::say::{note, warn};
+use between::Compared;
 use manner::{Manner, Places, SHOWN};
 
 /// Arguments of `cluster scrub`.
@@ -85,12 +86,12 @@ pub(super) async fn run(args: &ScrubArgs) -> anyhow::Result<()> {
         within = within::compare(&*keys, args.manner(), &places, shards).await?;
         within::print(&within, &places, args.output)?;
     }
-    let mut between = BTreeMap::new();
+    let mut between = Compared::default();
     if args.compares(What::Shards) {
         between = between::compare(&*keys, args.manner(), shards).await?;
-        between::print(&between, args.output)?;
+        between.print(args.output)?;
     }
-    conclude(&within, &between, args)
+    conclude(&within, &between.outcomes, args)
 }
 
 /// Says which documents differ, and fails if some still do.

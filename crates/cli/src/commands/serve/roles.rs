@@ -6,13 +6,13 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 use simshard_cluster::{
     ClusterLayout, FileStore, KeyValueMetadata, KeyValueStore, MetadataError, MetadataStore, Node,
     RegisteredStore, check_registered, register, registered_stores, shard_records, show_waiting,
 };
 use simshard_node::{
-    Registration, RegistrationError, ask_store, check_directory, check_heard, check_runs_nowhere,
+    Registration, RegistrationError, answers, check_directory, check_heard, check_runs_nowhere,
     heard_of, set_aside,
 };
 use simshard_runtime::shutdown;
@@ -29,9 +29,6 @@ use crate::connection::block_on;
 use crate::embedded::{self, bind};
 use crate::exit::UsageError;
 use crate::say;
-
-/// How long a node of the same name has to answer.
-const ANSWER_PATIENCE: Duration = Duration::from_secs(1);
 
 /// How often a node looks whether the store that it had before has left.
 const STORE_LEAVES: Duration = Duration::from_millis(200);
@@ -197,6 +194,7 @@ async fn enter_with(
         claim.check_failure().map_err(RegistrationError::from)?;
         check_directory(&**keys, claim, accepts_loss).await?;
         check_history(&**keys, claim).await?;
+        check_name_is_free(&**keys, &store).await?;
         let _waiting = show_waiting(keys, store.id).await?;
         let is_replacement = register_once_free(&**keys, &store, absence).await?;
         let metadata = follow(keys, absence).await?;
@@ -208,7 +206,7 @@ async fn enter_with(
             let checked = claim.check_records(records);
             checked.map_err(RegistrationError::from)?;
         }
-        check_runs_nowhere(claim, &layout, &store.address).await?;
+        check_runs_nowhere(claim, &layout).await?;
         let heard = heard_of(&layout, claim.store).await;
         check_heard(claim, heard, accepts_loss)?;
         let entered = Registration::enter(keys, claim, store.clone(), accepts_loss, publish);
@@ -237,38 +235,33 @@ async fn register_once_free(
     keys: &dyn KeyValueStore,
     store: &RegisteredStore,
     absence: &Absence,
-) -> anyhow::Result<bool> {
+) -> Result<bool, MetadataError> {
     let mut told = None;
     loop {
         match register(keys, store).await {
             Err(MetadataError::StoreHolds { shards, .. }) if told == Some(shards) => {}
             Err(waits @ MetadataError::StoreHolds { shards, .. }) => {
-                check_name_is_free(keys, &store.node).await?;
                 absence.is_over();
                 info!("{waits}");
                 told = Some(shards);
             }
-            done => return Ok(done.map_err(RegistrationError::from)?),
+            done => return done,
         }
         sleep(STORE_LEAVES).await;
     }
 }
 
-/// Refuses a name that a node has which runs: it would not leave its shards to this one.
-async fn check_name_is_free(keys: &dyn KeyValueStore, node: &NodeId) -> anyhow::Result<()> {
+/// Refuses a name that a node has which runs: it would not leave its shards to this one, nor hear that it is replaced.
+async fn check_name_is_free(keys: &dyn KeyValueStore, own: &RegisteredStore) -> anyhow::Result<()> {
     let stores = registered_stores(keys).await;
-    for store in stores.map_err(RegistrationError::from)? {
-        let is_other = store.node == *node;
-        if is_other
-            && ask_store(&store.address, store.id, ANSWER_PATIENCE)
-                .await
-                .is_some()
-        {
-            let address = store.address;
-            return Err(UsageError(format!(
-                "a node {node} runs at {address}, with another data directory: give this node another name, or end that one"
-            ))
-            .into());
+    for other in stores.map_err(RegistrationError::from)? {
+        let is_other = other.node == own.node && other.id != own.id;
+        if is_other && answers(&other.address, other.id).await {
+            bail!(
+                "a node {} runs at {}, with another data directory: give this node another name, or end that one",
+                other.node,
+                other.address
+            );
         }
     }
     Ok(())

@@ -82,7 +82,7 @@ impl<R: Read> Records<R> {
         self.pass_over_line_breaks()?;
         let is_apart = self.position > block_end || self.block.ends_with(b"\n");
         let has_ended = is_apart || !self.is_held || self.is_at_end()?;
-        if !has_ended || arc::ends_with_record(&self.block) {
+        if !has_ended || self.is_held && arc::ends_with_record(&self.block) {
             return Err(BrokenProblem::NoArcEnd.into());
         }
         Ok(())

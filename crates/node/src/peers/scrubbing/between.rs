@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use futures_util::future::try_join_all;
-use futures_util::{StreamExt, TryStreamExt, stream};
+use futures_util::{StreamExt, stream};
 use simshard_cluster::ClusterLayout;
 use simshard_proto::shard::v1 as pb;
 use simshard_proto::shards_into;
@@ -87,6 +87,7 @@ impl Between {
 
     pub(super) async fn run(&self, telling: &mut Telling) -> Result<(), Status> {
         telling.summary().stores = self.own.0.to_vec();
+        telling.summary().compares_shards = true;
         for other in self.others.iter() {
             self.pair(other, telling).await?;
         }
@@ -119,14 +120,14 @@ impl Between {
             if self.repairs && !differences.is_empty() {
                 failed = self.repair(other, &differences, &first.corpora).await.err();
                 let again = ranges(&differences);
-                let again = self.read(other, &reader, again, None).await?;
-                telling.summary().message_bytes += again.bytes;
-                let still = again.found.differences;
-                let is_there = |one: &Difference| {
-                    let same = still.binary_search_by(|other| other.key.cmp(&one.key));
-                    same.is_ok()
-                };
-                left.retain(is_there);
+                match self.read(other, &reader, again, None).await {
+                    Ok(again) => {
+                        telling.summary().message_bytes += again.bytes;
+                        left.retain(|one| again.found.has(&one.key));
+                    }
+                    // Which ones are repaired is not known.
+                    Err(status) => drop(failed.get_or_insert(status)),
+                }
             }
             telling.tell(&places, &differences, &left).await?;
             if let Some(status) = failed {
@@ -241,18 +242,17 @@ impl Between {
         self.carry(other, &own).await?;
         let of_other = repairs(differences, corpora, |one| !is_own(one));
         self.carry(other, &of_other).await?;
-        // More shards may be as old as this one.
+        // More shards may be as old as this one. Where one cannot be reached, the others get it.
         let others = ShardSet::ALL.iter().filter(|shard| *shard != other);
         let carried = others.map(|shard| {
             let is_meant = |one: &Difference| !is_own(one) && is_of(shard, &one.key);
             (shard, repairs(differences, corpora, is_meant))
         });
-        let carried = stream::iter(carried).map(Ok);
-        carried
-            .try_for_each_concurrent(CARRIED_AT_ONCE, async |(shard, meant)| {
-                self.carry(shard, &meant).await
-            })
-            .await
+        let carried = stream::iter(carried)
+            .map(|(shard, meant)| async move { self.carry(shard, &meant).await })
+            .buffer_unordered(CARRIED_AT_ONCE);
+        let carried: Vec<Result<(), Status>> = carried.collect().await;
+        carried.into_iter().collect()
     }
 
     /// Gives all stores of a shard the newest states of some documents.

@@ -61,6 +61,17 @@ pub struct ScrubError {
     pub may_succeed_later: bool,
 }
 
+impl ScrubError {
+    /// The node that would do it has not registered.
+    #[must_use]
+    pub fn unregistered() -> Self {
+        Self {
+            message: "its node has not registered".to_owned(),
+            may_succeed_later: false,
+        }
+    }
+}
+
 impl From<Status> for ScrubError {
     fn from(status: Status) -> Self {
         Self {
@@ -150,7 +161,16 @@ pub async fn sum_cells_of(
     };
     let mut client = client(address)?;
     // It may take as long as the shard is large; the transport sees whether the node lives.
-    let summed = client.sum_cells(request).await?.into_inner();
+    let summed = client.sum_cells(request).await;
+    let is_too_old = |status: &Status| status.code() == Code::Unimplemented;
+    let summed = summed.map_err(|status| {
+        if is_too_old(&status) {
+            too_old(address)
+        } else {
+            status
+        }
+    });
+    let summed = summed?.into_inner();
     let (sums, rest) = summed.sums.as_chunks();
     if sums.len() != ShardId::COUNT || !rest.is_empty() {
         return Err(Status::internal("the node answers what makes no sense").into());
@@ -184,6 +204,7 @@ async fn scrub(
     request: pb::ScrubShardRequest,
     mut visit: impl FnMut(ScrubDifference),
 ) -> Result<ScrubSummary, ScrubError> {
+    let compares_shards = !request.other_shards.is_empty();
     let mut client = client(address)?;
     let messages = in_time(client.scrub_shard(request), "the node does not answer").await?;
     let mut messages = messages.into_inner();
@@ -193,6 +214,9 @@ async fn scrub(
             visit(difference_of(difference)?);
         }
         if let Some(summary) = message.summary {
+            if summary.compares_shards != compares_shards {
+                return Err(too_old(address).into());
+            }
             return Ok(ScrubSummary {
                 stores: stores_of(&summary.stores),
                 compared: summary.compared_count,
@@ -204,6 +228,12 @@ async fn scrub(
         }
     }
     Err(Status::unavailable("the answer was cut short").into())
+}
+
+fn too_old(address: &str) -> Status {
+    let message =
+        format!("the node at {address} is of a version that compares no shards: upgrade it");
+    Status::unimplemented(message)
 }
 
 fn stores_of(bytes: &[u8]) -> Vec<StoreId> {

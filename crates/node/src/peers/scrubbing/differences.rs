@@ -60,6 +60,16 @@ pub(super) struct Found {
     pub(super) has_more: bool,
 }
 
+impl Found {
+    /// Whether a document is among those that differ.
+    pub(super) fn has(&self, key: &Key) -> bool {
+        let place = self
+            .differences
+            .binary_search_by(|other| other.key.cmp(key));
+        place.is_ok()
+    }
+}
+
 /// Finds the documents that differ, at most `most`, in what replicas have of the same ranges. Each stream ascends.
 pub(super) fn differences<E>(
     mut streams: Vec<impl Iterator<Item = Result<(Key, State), E>>>,

@@ -108,12 +108,7 @@ impl Within {
             self.repair(&differences, &corpora).await?;
             let third = self.replicas.read(&ranges(&differences)).await?;
             note(summary, &third);
-            let still = third.found.differences;
-            left.retain(|one| {
-                still
-                    .binary_search_by(|other| other.key.cmp(&one.key))
-                    .is_ok()
-            });
+            left.retain(|one| third.found.has(&one.key));
         }
         let may_go_on = summary.has_more && left.len() < differences.len();
         let shard = self.replicas.shard;

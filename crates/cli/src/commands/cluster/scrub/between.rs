@@ -9,7 +9,7 @@ use std::time::{Duration, SystemTime};
 use futures_util::{StreamExt, TryStreamExt, stream};
 use serde_json::{Map, Value, json};
 use simshard_cluster::{CorpusState, KeyValueStore, RegisteredStore, recorded_corpora};
-use simshard_node::{ScrubDifference, compare_shard, sum_cells_of};
+use simshard_node::{ScrubDifference, ScrubError, compare_shard, sum_cells_of};
 use simshard_topology::{CorpusUid, ShardId, ShardSet, Version};
 use tokio::time::sleep;
 
@@ -21,11 +21,22 @@ use crate::say;
 /// The sums of a shard, by the other shard.
 type Sums = Vec<[u8; 16]>;
 
+/// What came of a comparison of shards.
+#[derive(Default)]
+pub(super) struct Compared {
+    /// The shards that were summed up, of those that were asked for.
+    summed: ShardSet,
+    /// By the lower shard of each pair.
+    pub(super) outcomes: BTreeMap<ShardId, Outcome>,
+}
+
 /// What came of a shard and those above it.
 #[derive(Default)]
 pub(super) struct Outcome {
-    /// The others that it differed from.
-    others: ShardSet,
+    /// The others that it differs from, or did.
+    differing: ShardSet,
+    /// The others that it was not compared with.
+    missed: ShardSet,
     /// Documents that differ, once for each other shard.
     differences: u64,
     /// Those of them that are repaired.
@@ -37,6 +48,15 @@ pub(super) struct Outcome {
 }
 
 impl Outcome {
+    /// A shard that is compared with none.
+    fn unknown(problem: String) -> Self {
+        Self {
+            missed: ShardSet::ALL,
+            problem: Some(problem),
+            ..Self::default()
+        }
+    }
+
     /// Documents that differ still.
     pub(super) const fn left(&self) -> u64 {
         self.differences - self.repaired
@@ -54,12 +74,12 @@ impl Outcome {
     }
 }
 
-/// Compares these shards with all others. Answers what came of each.
+/// Compares these shards with all others.
 pub(super) async fn compare(
     keys: &dyn KeyValueStore,
     manner: Manner,
     within: ShardSet,
-) -> anyhow::Result<BTreeMap<ShardId, Outcome>> {
+) -> anyhow::Result<Compared> {
     let corpora = recorded_corpora(keys).await?;
     let live = corpora
         .records()
@@ -70,27 +90,29 @@ pub(super) async fn compare(
         corpora: live.map(|record| record.uid).collect(),
         until: settled_before(manner.options.settled),
     };
-    let mut outcomes: BTreeMap<ShardId, Outcome> = BTreeMap::new();
+    let mut compared = Compared::default();
     let mut sums: BTreeMap<ShardId, Sums> = BTreeMap::new();
     for (shard, summed) in comparison.sum().await? {
         match summed {
             Ok(summed) => drop(sums.insert(shard, summed)),
-            Err(problem) => outcomes.entry(shard).or_default().problem = Some(problem),
+            Err(problem) => drop(compared.outcomes.insert(shard, Outcome::unknown(problem))),
         }
     }
+    let summed = sums.keys().filter(|shard| within.contains(**shard));
+    compared.summed = summed.copied().collect();
     let differing = differing(&sums, within);
-    for shard in sums.into_keys().filter(|shard| within.contains(*shard)) {
-        outcomes.entry(shard).or_default();
-    }
-    let bar = progress::bar("comparing shards with others", Some(differing.len() as u64));
-    let compared = stream::iter(differing).map(|(shard, others)| comparison.shard(shard, others));
-    let mut compared = compared.buffered(manner.at_once.get());
-    while let Some((shard, outcome)) = compared.try_next().await? {
-        bar.inc(1);
-        outcomes.insert(shard, outcome);
+    let pairs = differing.values().map(ShardSet::len).sum::<usize>();
+    let bar = progress::bar("comparing pairs of shards", Some(pairs as u64));
+    let outcomes = stream::iter(differing).map(|(shard, others)| {
+        let bar = &bar;
+        comparison.shard(shard, others, move || bar.inc(1))
+    });
+    let mut outcomes = outcomes.buffered(manner.at_once.get());
+    while let Some((shard, outcome)) = outcomes.try_next().await? {
+        compared.outcomes.insert(shard, outcome);
     }
     bar.finish_and_clear();
-    Ok(outcomes)
+    Ok(compared)
 }
 
 /// The pairs of shards whose sums for each other differ, by the lower one. One of a pair is `within`.
@@ -152,47 +174,71 @@ impl Comparison<'_> {
         Ok(Err("its node has not registered".to_owned()))
     }
 
-    /// Has a node compare a shard with others, several times if that may help.
-    async fn shard(&self, shard: ShardId, others: ShardSet) -> anyhow::Result<(ShardId, Outcome)> {
-        let mut outcome = Outcome {
-            others,
-            ..Outcome::default()
-        };
-        for attempt in 1.. {
-            let places = Places::read(self.keys).await?;
-            let Some(RegisteredStore { id, address, .. }) = places.reader(shard) else {
-                outcome.problem = Some("its node has not registered".to_owned());
-                break;
-            };
-            // What was not repaired at an attempt before is told again.
-            outcome.differences = outcome.repaired;
-            let mut printed = Ok(());
-            let visit = |difference: ScrubDifference| {
-                outcome.differences += 1;
-                outcome.repaired += u64::from(difference.is_repaired);
-                if !self.manner.output.json {
-                    if outcome.shown.len() < SHOWN {
-                        outcome.shown.push(told(&difference));
-                    }
-                } else if printed.is_ok() {
-                    printed = say::print_json(&document(&difference));
+    /// Has a node compare a shard with others, one after the other. Tells of each.
+    async fn shard(
+        &self,
+        shard: ShardId,
+        others: ShardSet,
+        done: impl Fn(),
+    ) -> anyhow::Result<(ShardId, Outcome)> {
+        let mut outcome = Outcome::default();
+        let mut places = Places::read(self.keys).await?;
+        let mut attempts = ATTEMPTS;
+        for other in others.iter() {
+            while let Err(error) = self.pair(shard, other, &places, &mut outcome).await? {
+                attempts = attempts.saturating_sub(1);
+                if attempts == 0 || !error.may_succeed_later {
+                    outcome.missed.insert(other);
+                    outcome.problem.get_or_insert(error.to_string());
+                    break;
                 }
-            };
-            let (options, corpora) = (self.manner.options, &self.corpora);
-            let compared = compare_shard(address, *id, shard, others, corpora, options, visit);
-            let compared = compared.await;
-            printed?;
-            let Err(error) = compared else {
-                outcome.problem = None;
-                break;
-            };
-            outcome.problem = Some(error.to_string());
-            if !error.may_succeed_later || attempt == ATTEMPTS {
-                break;
+                sleep(PAUSE).await;
+                places = Places::read(self.keys).await?;
             }
-            sleep(PAUSE).await;
+            done();
         }
         Ok((shard, outcome))
+    }
+
+    /// Has a node compare a shard with another one. What was told and not repaired before it failed is told again.
+    async fn pair(
+        &self,
+        shard: ShardId,
+        other: ShardId,
+        places: &Places,
+        outcome: &mut Outcome,
+    ) -> anyhow::Result<Result<(), ScrubError>> {
+        let Some(RegisteredStore { id, address, .. }) = places.reader(shard) else {
+            return Ok(Err(ScrubError::unregistered()));
+        };
+        let mut printed = Ok(());
+        let (mut differences, mut repaired) = (0, 0);
+        let visit = |difference: ScrubDifference| {
+            differences += 1;
+            repaired += u64::from(difference.is_repaired);
+            if !self.manner.output.json {
+                if outcome.shown.len() < SHOWN {
+                    outcome.shown.push(told(&difference));
+                }
+            } else if printed.is_ok() {
+                printed = say::print_json(&document(&difference));
+            }
+        };
+        let (options, corpora) = (self.manner.options, &self.corpora);
+        let others = ShardSet::from_iter([other]);
+        let compared = compare_shard(address, *id, shard, others, corpora, options, visit);
+        let compared = compared.await;
+        printed?;
+        if differences > 0 {
+            outcome.differing.insert(other);
+        }
+        outcome.repaired += repaired;
+        outcome.differences += if compared.is_ok() {
+            differences
+        } else {
+            repaired
+        };
+        Ok(compared.map(|_| ()))
     }
 }
 
@@ -238,52 +284,74 @@ fn told(difference: &ScrubDifference) -> String {
     format!("shards {shards}, corpus {corpus}, fingerprint {fingerprint}, id {id:?}: {states}")
 }
 
-/// Prints a line for each shard that differed, and one for those that agree.
-pub(super) fn print(outcomes: &BTreeMap<ShardId, Outcome>, output: JsonArgs) -> anyhow::Result<()> {
-    let agree = |outcome: &Outcome| outcome.state() == "agrees";
-    let agreeing = outcomes.iter().filter(|(_, outcome)| agree(outcome));
-    let agreeing: ShardSet = agreeing.map(|(shard, _)| *shard).collect();
-    let others = outcomes.iter().filter(|(_, outcome)| !agree(outcome));
-    let mut rows: Vec<(String, String, &'static str, u64, u64)> = Vec::new();
-    if !agreeing.is_empty() {
-        rows.push((
-            agreeing.to_string(),
-            ShardSet::ALL.to_string(),
-            "agrees",
-            0,
-            0,
-        ));
+/// A line of the table.
+#[derive(Debug, PartialEq, Eq)]
+struct Row {
+    shards: ShardSet,
+    with: ShardSet,
+    state: &'static str,
+    differences: u64,
+    repaired: u64,
+}
+
+impl Compared {
+    /// A line for the shards that agree with all others, and one for each that does not.
+    fn rows(&self) -> Vec<Row> {
+        let others = self.outcomes.iter();
+        let others = others.filter(|(_, outcome)| outcome.state() != "agrees");
+        let rows = others.map(|(shard, outcome)| Row {
+            shards: ShardSet::from_iter([*shard]),
+            with: outcome.differing.union(&outcome.missed),
+            state: outcome.state(),
+            differences: outcome.differences,
+            repaired: outcome.repaired,
+        });
+        let rows: Vec<Row> = rows.collect();
+        let differs = |shard: &ShardId| {
+            let mut named = rows.iter().map(|row| row.shards.union(&row.with));
+            named.any(|named| named.contains(*shard))
+        };
+        let agreeing: ShardSet = self.summed.iter().filter(|shard| !differs(shard)).collect();
+        let agree = (!agreeing.is_empty()).then_some(Row {
+            shards: agreeing,
+            with: ShardSet::ALL,
+            state: "agrees",
+            differences: 0,
+            repaired: 0,
+        });
+        agree.into_iter().chain(rows).collect()
     }
-    rows.extend(others.map(|(shard, outcome)| {
-        let (shard, others) = (shard.to_string(), outcome.others.to_string());
-        (
-            shard,
-            others,
-            outcome.state(),
-            outcome.differences,
-            outcome.repaired,
-        )
-    }));
-    let mut text = "\nshards\twith\tstate\tdifferences\trepaired".to_owned();
-    for (shards, with, state, differences, repaired) in rows {
-        if output.json {
-            say::print_json(&json!({
-                "shards": shards,
-                "with": with,
-                "state": state,
-                "differences": differences,
-                "repaired": repaired,
-            }))?;
-        } else {
-            text.push_str(&format!(
-                "\n{shards}\t{with}\t{state}\t{differences}\t{repaired}"
-            ));
+
+    /// Prints the table.
+    pub(super) fn print(&self, output: JsonArgs) -> anyhow::Result<()> {
+        let mut text = "\nshards\twith\tstate\tdifferences\trepaired".to_owned();
+        for row in self.rows() {
+            let Row {
+                shards,
+                with,
+                state,
+                differences,
+                repaired,
+            } = row;
+            if output.json {
+                say::print_json(&json!({
+                    "shards": shards.to_string(),
+                    "with": with.to_string(),
+                    "state": state,
+                    "differences": differences,
+                    "repaired": repaired,
+                }))?;
+            } else {
+                text.push_str(&format!(
+                    "\n{shards}\t{with}\t{state}\t{differences}\t{repaired}"
+                ));
+            }
         }
+        if !output.json {
+            say::print(&text)?;
+        }
+        Ok(())
     }
-    if !output.json {
-        say::print(&text)?;
-    }
-    Ok(())
 }
 
 #[cfg(test)]
@@ -314,6 +382,34 @@ mod tests {
         assert_eq!(all, [(ShardId(1), of(&[3])), (ShardId(3), of(&[5]))].into());
         assert_eq!(differing(&sums, of(&[5])), [(ShardId(3), of(&[5]))].into());
         assert_eq!(differing(&sums, of(&[2])), BTreeMap::new());
+    }
+
+    #[test]
+    fn both_shards_of_a_pair_that_differs_do_not_agree() {
+        let set = |shards: &[u8]| -> ShardSet { shards.iter().copied().map(ShardId).collect() };
+        let mut compared = Compared {
+            summed: set(&[1, 2, 3, 4]),
+            outcomes: BTreeMap::new(),
+        };
+        compared.outcomes.insert(ShardId(4), Outcome::default());
+        let agreeing = |compared: &Compared| {
+            let rows = compared.rows().into_iter();
+            let mut agreeing = rows.filter(|row| row.state == "agrees");
+            agreeing.next().map(|row| row.shards)
+        };
+        assert_eq!(agreeing(&compared), Some(set(&[1, 2, 3, 4])));
+        let outcome = Outcome {
+            differing: set(&[3]),
+            differences: 2,
+            repaired: 1,
+            ..Outcome::default()
+        };
+        compared.outcomes.insert(ShardId(1), outcome);
+        assert_eq!(agreeing(&compared), Some(set(&[2, 4])));
+        assert_eq!(compared.rows()[1].state, "differs");
+        let unknown = Outcome::unknown("it is silent".to_owned());
+        compared.outcomes.insert(ShardId(9), unknown);
+        assert_eq!(agreeing(&compared), None);
     }
 
     #[test]
