@@ -11,9 +11,8 @@ use serde_json::{Map, Value, json};
 use simshard_cluster::{CorpusState, KeyValueStore, RegisteredStore, recorded_corpora};
 use simshard_node::{ScrubDifference, ScrubError, compare_shard, sum_cells_of};
 use simshard_topology::{CorpusUid, ShardId, ShardSet, Version};
-use tokio::time::sleep;
 
-use super::manner::{ATTEMPTS, Manner, PAUSE, Places, SHOWN, state_text, state_value};
+use super::manner::{Manner, Patience, Places, SHOWN, state_text, state_value};
 use crate::args::JsonArgs;
 use crate::progress;
 use crate::say;
@@ -89,6 +88,7 @@ pub(super) async fn compare(
         manner,
         corpora: live.map(|record| record.uid).collect(),
         until: settled_before(manner.options.settled),
+        patience: Patience::default(),
     };
     let mut compared = Compared::default();
     let mut sums: BTreeMap<ShardId, Sums> = BTreeMap::new();
@@ -136,6 +136,7 @@ struct Comparison<'a> {
     manner: Manner,
     corpora: Vec<CorpusUid>,
     until: Version,
+    patience: Patience,
 }
 
 impl Comparison<'_> {
@@ -158,20 +159,22 @@ impl Comparison<'_> {
 
     async fn sum_of(&self, shard: ShardId, first: &Places) -> anyhow::Result<Result<Sums, String>> {
         let mut anew = None;
-        for attempt in 1.. {
+        loop {
             let places = anew.as_ref().unwrap_or(first);
             let Some(RegisteredStore { id, address, .. }) = places.reader(shard) else {
-                break;
+                return Ok(Err(ScrubError::unregistered().to_string()));
             };
             let summed = sum_cells_of(address, *id, shard, &self.corpora, self.until).await;
             match summed {
-                Err(error) if error.may_succeed_later && attempt < ATTEMPTS => {}
-                summed => return Ok(summed.map_err(|error| error.to_string())),
+                Ok(summed) => {
+                    self.patience.renew();
+                    return Ok(Ok(summed));
+                }
+                Err(error) if error.may_succeed_later && self.patience.is_left().await => {}
+                Err(error) => return Ok(Err(error.to_string())),
             }
-            sleep(PAUSE).await;
             anew = Some(Places::read(self.keys).await?);
         }
-        Ok(Err("its node has not registered".to_owned()))
     }
 
     /// Has a node compare a shard with others, one after the other. Tells of each.
@@ -183,17 +186,17 @@ impl Comparison<'_> {
     ) -> anyhow::Result<(ShardId, Outcome)> {
         let mut outcome = Outcome::default();
         let mut places = Places::read(self.keys).await?;
-        let mut attempts = ATTEMPTS;
         for other in others.iter() {
             while let Err(error) = self.pair(shard, other, &places, &mut outcome).await? {
-                attempts = attempts.saturating_sub(1);
-                if attempts == 0 || !error.may_succeed_later {
+                if !error.may_succeed_later || !self.patience.is_left().await {
                     outcome.missed.insert(other);
                     outcome.problem.get_or_insert(error.to_string());
                     break;
                 }
-                sleep(PAUSE).await;
                 places = Places::read(self.keys).await?;
+            }
+            if !outcome.missed.contains(other) {
+                self.patience.renew();
             }
             done();
         }

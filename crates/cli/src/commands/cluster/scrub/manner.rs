@@ -1,25 +1,49 @@
 //! What both comparisons need: how they are done, who holds which shard, and how a state is told.
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use simshard_cluster::{KeyValueStore, RegisteredStore, registered_stores, shard_records};
 use simshard_node::ScrubOptions;
 use simshard_topology::ShardId;
 use simshard_topology::replication::{ShardRecords, State, StoreId};
+use tokio::time::sleep;
 
 use crate::args::JsonArgs;
 
-/// How often a shard is tried whose record changes meanwhile, or a node of which does not answer.
-pub(super) const ATTEMPTS: u32 = 11;
+/// How long attempts are repeated that fail, as records change, or a node does not answer.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Between two attempts: a node that has died is taken out of the records by then.
-pub(super) const PAUSE: Duration = Duration::from_secs(1);
+const PAUSE: Duration = Duration::from_secs(1);
 
 /// Documents that a table is followed by, at most.
 pub(super) const SHOWN: usize = 10;
+
+/// Patience with what may succeed later, shared by all shards: where a node stays away, each one would wait for it.
+#[derive(Default)]
+pub(super) struct Patience(Cell<Option<Instant>>);
+
+impl Patience {
+    /// Waits until another attempt is worthwhile, unless none has succeeded for long.
+    pub(super) async fn is_left(&self) -> bool {
+        let since = self.0.get().unwrap_or_else(Instant::now);
+        self.0.set(Some(since));
+        if since.elapsed() > PATIENCE {
+            return false;
+        }
+        sleep(PAUSE).await;
+        true
+    }
+
+    /// An attempt has succeeded.
+    pub(super) fn renew(&self) {
+        self.0.set(None);
+    }
+}
 
 /// How shards are compared.
 #[derive(Clone, Copy)]

@@ -6,9 +6,8 @@ use serde_json::{Map, Value, json};
 use simshard_cluster::{KeyValueStore, RegisteredStore};
 use simshard_node::{ScrubDifference, ScrubSummary, scrub_shard};
 use simshard_topology::{ShardId, ShardSet};
-use tokio::time::sleep;
 
-use super::manner::{ATTEMPTS, Manner, PAUSE, Places, SHOWN, state_text, state_value};
+use super::manner::{Manner, Patience, Places, SHOWN, state_text, state_value};
 use crate::args::JsonArgs;
 use crate::progress;
 use crate::say;
@@ -39,6 +38,7 @@ pub(super) async fn compare(
         manner,
         first,
         bar: &bar,
+        patience: Patience::default(),
     };
     let outcomes = stream::iter(shards).map(|shard| comparison.shard(shard));
     let outcomes = outcomes.buffered(manner.at_once.get()).try_collect().await;
@@ -52,19 +52,19 @@ struct Comparison<'a> {
     manner: Manner,
     first: &'a Places,
     bar: &'a ProgressBar,
+    patience: Patience,
 }
 
 impl Comparison<'_> {
     /// Has a node compare a shard, several times if that may help.
     async fn shard(&self, shard: ShardId) -> anyhow::Result<Outcome> {
         let mut outcome = self.attempt(shard, self.first).await?;
-        for _ in 1..ATTEMPTS {
-            if !outcome.may_succeed_later {
-                break;
-            }
-            sleep(PAUSE).await;
+        while outcome.may_succeed_later && self.patience.is_left().await {
             let places = Places::read(self.keys).await?;
             outcome = self.attempt(shard, &places).await?;
+        }
+        if outcome.summary.is_ok() {
+            self.patience.renew();
         }
         self.bar.inc(1);
         Ok(outcome)
