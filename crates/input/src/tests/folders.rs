@@ -191,7 +191,7 @@ fn a_folder_of_tables_alone_needs_no_format() {
     assert_eq!(ids, expected);
     assert_eq!(
         skipped,
-        "skipped 4 other files (hidden: 1, json: 1, md: 1, without extension: 1)"
+        "skipped 4 other files (.json: 1, .md: 1, hidden: 1, without extension: 1)"
     );
     // Another file beside them may be a text.
     folder.write("sub/notes.md", "one two");
