@@ -21,7 +21,104 @@ fn is_empty(folder: &Path) -> bool {
 #[test]
 fn every_case_is_measured_and_all_answers_are_right() {
     let folder = folder();
-    let few = "bench cluster --n 3000 --batch 100 --json --case replicas_compared --folder";
+    let few = "bench cluster --n 3000 --queries 2000 --requests 300 --alone 20 --batch 100 --check --json";
+    let arguments = few
+        .split(' ')
+        .chain(["--folder", folder.path().to_str().unwrap()]);
+    let output = run(BINARY, arguments, "");
+    let log = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{log}");
+    let lines = String::from_utf8(output.stdout).unwrap();
+    let figures: Vec<Value> = lines
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    let cases: Vec<&str> = figures
+        .iter()
+        .map(|figure| figure["case"].as_str().unwrap())
+        .collect();
+    assert_eq!(
+        cases,
+        [
+            "insert_stream_bare",
+            "find_all_stream",
+            "find_all_unary",
+            "find_all_alone",
+            "insert_alone",
+            "mixed",
+            "insert_stream_ids",
+            "served_memory",
+            "restart",
+            "memory",
+            "disk",
+        ]
+    );
+    let has = |case: usize, field: &str| {
+        let number = figures[case][field].as_f64();
+        assert!(
+            number.is_some_and(|number| number > 0.0),
+            "{} has no {field}",
+            cases[case]
+        );
+    };
+    (0..7).for_each(|case| has(case, "per_second"));
+    (2..6).for_each(|case| has(case, "p99_ms"));
+    has(4, "sync_p50_ms");
+    has(7, "bytes_per_document");
+    has(8, "seconds_after_kill");
+    (9..11).for_each(|case| has(case, "bytes_per_document"));
+    assert_eq!(
+        figures[1]["matches"], 1000,
+        "half of the queries have a match"
+    );
+    assert!(is_empty(folder.path()));
+}
+
+/// They are measured if they are asked for: each takes long.
+#[test]
+fn failures_are_measured_while_requests_go_on() {
+    let folder = folder();
+    let few = "bench cluster --n 2000 --queries 500 --batch 100 --rounds 1 --in-flight 4 --json --case node_killed \
+               --case node_stopped --case full_copy --case cold_to_hot";
+    let arguments = few
+        .split_whitespace()
+        .chain(["--folder", folder.path().to_str().unwrap()]);
+    let output = run(BINARY, arguments, "");
+    let log = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{log}");
+    let lines = String::from_utf8(output.stdout).unwrap();
+    let figures: Vec<Value> = lines
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    let has = |case: usize, name: &str, fields: &[&str]| {
+        assert_eq!(figures[case]["case"], name);
+        for field in fields {
+            let number = figures[case][field].as_f64();
+            assert!(
+                number.is_some_and(|number| number > 0.0),
+                "{field}: {lines}"
+            );
+        }
+    };
+    let of_nodes = [
+        "reads_p99_ms",
+        "writes_p99_ms",
+        "evicted_p99_ms",
+        "requests",
+    ];
+    has(0, "node_killed", &of_nodes);
+    has(1, "node_stopped", &of_nodes);
+    has(2, "full_copy", &["seconds"]);
+    has(3, "cold_to_hot", &["seconds", "times"]);
+    assert_eq!(figures.len(), 4);
+    assert!(is_empty(folder.path()));
+}
+
+#[test]
+fn comparisons_are_measured() {
+    let folder = folder();
+    let few = "bench cluster --n 2500 --batch 100 --json --case replicas_compared --folder";
     let arguments = few
         .split_whitespace()
         .chain([folder.path().to_str().unwrap()]);
@@ -32,13 +129,14 @@ fn every_case_is_measured_and_all_answers_are_right() {
     assert_eq!(figure["case"], "replicas_compared");
     // Each document is in up to four shards.
     let elements = figure["elements"].as_u64().unwrap();
-    assert!((9000..=12_000).contains(&elements), "{figure}");
+    assert!((7500..=10_000).contains(&elements), "{figure}");
     for field in ["seconds", "sent", "seconds_of_shards"] {
         assert!(figure[field].as_f64().unwrap() > 0.0, "{figure}");
     }
     assert!(is_empty(folder.path()));
 }
 
+/// Only root may cut links.
 #[test]
 fn lost_packets_are_measured_or_refused() {
     let folder = folder();
@@ -59,8 +157,8 @@ fn lost_packets_are_measured_or_refused() {
     assert!(output.status.success(), "{log}");
     let figure: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(figure["case"], "node_incoming_lost");
-    // Nodes find out by silence, never at once.
-    assert!(figure["evicted_p99_ms"].as_f64() > Some(900.0), "{figure}");
+    // Nodes find out by a second of silence, never at once. The last sign of life is up to 200 ms older than the cut.
+    assert!(figure["evicted_p99_ms"].as_f64() > Some(780.0), "{figure}");
     assert_eq!(figure["failed"], 0, "{figure}");
     assert!(is_empty(folder.path()));
 }
