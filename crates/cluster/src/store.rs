@@ -258,9 +258,15 @@ pub enum MetadataError {
 /// What to do about the key of a record that cannot be understood.
 fn advice(key: &str, reason: &str) -> String {
     if reason == records::MISSING {
-        return "put back the text that it had, and leave all others as they are; if others are gone too, the metadata is \
-                lost: stop all processes, and see \"If the metadata is lost\" in docs/operating.md"
-            .to_owned();
+        let first = if keys::is_store(key) {
+            "restart the node with that store, which registers it again"
+        } else {
+            "put back the text that it had"
+        };
+        return format!(
+            "{first}, and leave all other keys as they are; if others are gone too, the metadata is lost: stop all \
+             processes, and see \"If the metadata is lost\" in docs/operating.md"
+        );
     }
     let without_text = if keys::is_store(key) {
         "; if that text is lost, delete the key, and restart the node with that store"
@@ -273,4 +279,38 @@ fn advice(key: &str, reason: &str) -> String {
         "a newer Simshard may have written it: upgrade, else put back the text that this key had, and leave all others as \
          they are{without_text}"
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_advice_on_a_key_says_what_makes_it_anew() {
+        for (key, reason, expected) in [
+            (
+                "stores/1",
+                records::MISSING,
+                "restart the node with that store",
+            ),
+            ("shards/40", records::MISSING, "put back the text"),
+            (
+                "stores/1",
+                "no JSON",
+                "delete the key, and restart the node",
+            ),
+            (
+                "corpora/by-name/a",
+                "no JSON",
+                "delete the key, and run `simshard corpus recover`",
+            ),
+        ] {
+            let advice = advice(key, reason);
+            assert!(advice.contains(expected), "{key}: {advice}");
+        }
+        // Without the revision, deleted corpora would count as live.
+        for key in ["corpora/revision", "shards/40", "cluster"] {
+            assert!(!advice(key, "no JSON").contains("delete"), "{key}");
+        }
+    }
 }

@@ -5,24 +5,21 @@
 //! digests of its elements. It does not depend on their order, so one pass over a shard makes the sums of all its cells.
 //!
 //! # Invariants
-//! - DC4: the sums of two shards for each other are equal if both have the same states of the documents of their cell.
-//!   Else they differ, but for a chance of one in 2^128.
+//! - DC4: the sums of two shards for each other are equal if both have the same states, up to a version, of the documents
+//!   of their cell. Else they differ, but for a chance of one in 2^128.
 
 use simshard_simhash::Tables;
-use simshard_topology::{CorpusUid, ShardId};
+use simshard_topology::{CorpusUid, ShardId, ShardSet};
 
 use super::{Digest, Digester};
 use crate::bytes::Put;
 use crate::element::Element;
 
-/// Shards that there are.
-const SHARDS: usize = 256;
-
 /// The sums of the cells of a shard, by the other shard.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CellSums {
-    sums: Box<[u128; SHARDS]>,
-    /// Elements that count in a cell.
+    sums: Box<[u128; ShardId::COUNT]>,
+    /// Elements that were summed up.
     pub elements: u64,
 }
 
@@ -30,7 +27,7 @@ impl CellSums {
     /// The sums of cells without elements.
     fn empty() -> Self {
         Self {
-            sums: Box::new([0; SHARDS]),
+            sums: Box::new([0; ShardId::COUNT]),
             elements: 0,
         }
     }
@@ -63,11 +60,10 @@ impl CellDigester {
         self.digester.buffer.put(&corpus.0);
         self.digester.add(element);
         let digest = u128::from_le_bytes(self.digester.finish());
-        let mut shards: Vec<u8> = tables.document_shards(element.fingerprint).collect();
-        shards.sort_unstable();
-        shards.dedup();
-        for shard in shards.into_iter().filter(|shard| *shard != self.shard.0) {
-            let sum = &mut self.cells.sums[usize::from(shard)];
+        let shards = tables.document_shards(element.fingerprint).map(ShardId);
+        let shards: ShardSet = shards.collect();
+        for other in shards.iter().filter(|other| *other != self.shard) {
+            let sum = &mut self.cells.sums[usize::from(other.0)];
             *sum = sum.wrapping_add(digest);
         }
         self.cells.elements += 1;
