@@ -168,6 +168,11 @@ impl ClusterLayout {
         self.stores.get(&store)
     }
 
+    /// The stores that have registered, and the node of each.
+    pub fn stores(&self) -> impl Iterator<Item = (StoreId, &Node)> {
+        self.stores.iter().map(|(store, node)| (*store, node))
+    }
+
     /// The stores of a node that have registered.
     pub fn stores_of(&self, id: &NodeId) -> impl Iterator<Item = StoreId> {
         let stores = self.stores.iter();

@@ -2,6 +2,7 @@
 //! go, and others are read as a whole. What was acknowledged is found, what was removed is not, and each shard has all its
 //! replicas in the end. While there is one fault only, requests succeed.
 
+mod cut_off;
 mod faults;
 mod on_hosts;
 mod oracle;

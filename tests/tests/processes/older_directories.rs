@@ -343,6 +343,28 @@ async fn a_name_that_a_running_node_has_is_refused() {
     assert_eq!(found(&client, "crawl", 0..50).await, 50);
 }
 
+/// A node of one cluster that is started with the metadata of another one leaves nothing there, and starts with its own.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn metadata_of_another_cluster_is_refused_before_anything_is_written_to_it() {
+    let mut cluster = ProcessCluster::start(Shape::of(1));
+    let client = cluster.client();
+    create(&client, "crawl").await;
+    insert(&client, "crawl", 0..50).await;
+    let other = ProcessCluster::start(Shape::of(1));
+    block_in_place(|| cluster.end_node(0, End::Stopped));
+    let keys = FileKeyValues::at(other.metadata_file());
+    let before = registered_stores(&keys).await.unwrap();
+    let told = refusal_with(2, args_of_copy(&other, &cluster.data(0)));
+    let data = cluster.data(0);
+    let installed = format!("{} has installed another record of shard", data.display());
+    assert!(told.contains(&installed), "{told}");
+    let remedy = "give the node the metadata that it had last";
+    assert!(told.contains(remedy), "{told}");
+    assert_eq!(registered_stores(&keys).await.unwrap(), before);
+    block_in_place(|| cluster.start_node(0));
+    assert_eq!(found(&client, "crawl", 0..50).await, 50);
+}
+
 /// RG6: what the copy lacks is not published yet, so it is refused only once it has heard of it from others.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_copy_that_is_refused_leaves_the_address_of_the_node_that_runs() {

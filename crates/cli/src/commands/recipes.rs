@@ -1,6 +1,6 @@
 //! `simshard recipes`: which recipes there are, and what each does.
 
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
 
 use clap::Args;
 use serde_json::json;
@@ -32,12 +32,30 @@ pub struct RecipesArgs {
 /// Prints them.
 pub fn run(args: RecipesArgs) -> anyhow::Result<()> {
     let text = match (args.recipe, args.json) {
+        (None, false) if io::stdout().is_terminal() => paragraphs(textwrap::termwidth()),
         (None, false) => table(),
         (Some(recipe), false) => in_full(&recipe.explanation()),
         (None, true) => Recipe::LISTED.map(as_json).concat(),
         (Some(recipe), true) => as_json(recipe),
     };
     Ok(io::stdout().write_all(text.as_bytes())?)
+}
+
+/// What a terminal with this number of columns shows: the lines of the table are wider.
+fn paragraphs(columns: usize) -> String {
+    let indented = textwrap::Options::new(columns)
+        .initial_indent("  ")
+        .subsequent_indent("  ");
+    let paragraph = |recipe: Recipe| {
+        let Explanation { name, takes, .. } = recipe.explanation();
+        let takes = match windows(recipe) {
+            "" => takes.name().to_owned(),
+            windows => format!("{}, windows {windows}", takes.name()),
+        };
+        let summary = textwrap::fill(recipe.summary(), &indented);
+        format!("{name} ({takes})\n{summary}\n")
+    };
+    Recipe::LISTED.map(paragraph).concat()
 }
 
 /// Tab-separated columns, padded so that people can read them.
@@ -158,5 +176,20 @@ mod tests {
         assert_eq!(value["takes"], "text");
         assert_eq!(value.as_object().unwrap().len(), 11);
         assert!(line.ends_with("}\n"));
+    }
+
+    #[test]
+    fn a_terminal_shows_each_recipe_within_its_width() {
+        for columns in [60, 80] {
+            let shown = paragraphs(columns);
+            assert!(shown.lines().all(|line| line.chars().count() <= columns));
+            let mut rest = shown.split_whitespace();
+            for recipe in Recipe::LISTED {
+                let words = recipe.summary().split_whitespace();
+                for word in [&*recipe.explanation().name].into_iter().chain(words) {
+                    assert!(rest.any(|shown| shown == word), "{word} in {shown}");
+                }
+            }
+        }
     }
 }

@@ -22,9 +22,13 @@ pub(super) const SILENT_AFTER: Duration = Duration::from_millis(1000);
 /// A silent store is dead after this time if there is no other process to ask.
 const DEAD_ALONE_AFTER: Duration = Duration::from_millis(1400);
 
-/// The same if all of several stores are silent: it is rather this process that is cut off. The others have ample time to
-/// find it dead before it finds them dead. Also if the others that live have just started, and may yet hear the store.
+/// The same if all of several stores have become silent: it is rather this process that is cut off. The others have ample
+/// time to find it dead before it finds them dead. Also if the others that live have just started, and may yet hear the
+/// store.
 const DEAD_TO_ONE_CUT_OFF_AFTER: Duration = Duration::from_secs(5);
+
+/// A store that has been silent for longer was lost before, and tells nothing about this process.
+const LOST_BEFORE: Duration = Duration::from_secs(10);
 
 /// A store that has never answered this process may be starting. It is silent only after this time.
 const SILENT_AFTER_START: Duration = Duration::from_secs(10);
@@ -265,7 +269,9 @@ impl Others {
         may_know: impl Fn(StoreId, StoreId) -> bool,
     ) -> BTreeSet<StoreId> {
         let live = self.live(now);
-        let is_cut_off = live.is_empty() && self.by_store.len() > 1;
+        let silences = self.by_store.values().map(|health| health.silence(now));
+        let lately = silences.filter(|silence| *silence < LOST_BEFORE).count();
+        let is_cut_off = live.is_empty() && lately > 1;
         let alone_after = if is_cut_off {
             DEAD_TO_ONE_CUT_OFF_AFTER
         } else {
@@ -420,6 +426,18 @@ mod tests {
         scene.pass(INTERVAL, &[(A, none()), (B, none())]);
         scene.pass(DEAD_TO_ONE_CUT_OFF_AFTER - INTERVAL, &[]);
         assert_eq!(scene.dead(), []);
+        scene.pass(INTERVAL, &[]);
+        assert_eq!(scene.dead(), [A, B]);
+    }
+
+    /// PE1: a bystander that is long gone does not hold up the eviction of the next one.
+    #[test]
+    fn a_store_that_was_lost_long_before_tells_nothing_about_this_process() {
+        let mut scene = Scene::new();
+        scene.pass(INTERVAL, &[(A, none()), (B, none())]);
+        scene.pass(LOST_BEFORE, &[(B, none())]);
+        scene.pass(DEAD_ALONE_AFTER - INTERVAL, &[]);
+        assert!(!scene.dead().contains(&B));
         scene.pass(INTERVAL, &[]);
         assert_eq!(scene.dead(), [A, B]);
     }

@@ -303,6 +303,21 @@ fn left_out(error: &MetadataError) {
     warn!(%error, "what an operator has set is not understood, and counts as not set");
 }
 
+/// Stores that share no shard and are asked all the same, at most.
+const MOST_BYSTANDERS: usize = 2;
+
+/// The stores that are asked for signs of life: those that share shards, and bystanders where that is a single one. Without
+/// them, two that do not reach each other could not tell which of them is cut off from all (PE1).
+fn asked(layout: &ClusterLayout, own: StoreId, known: ShardSet) -> BTreeMap<StoreId, &Node> {
+    let mut asked = other_replicas(layout, own, known);
+    if let [other] = *asked.keys().copied().collect::<Vec<_>>() {
+        let bystanders = layout.stores();
+        let bystanders = bystanders.filter(|(store, _)| *store != own && *store != other);
+        asked.extend(bystanders.take(MOST_BYSTANDERS));
+    }
+    asked
+}
+
 /// The stores that share shards with one, and their nodes. It held or holds `known`, or is to hold it, and may come to
 /// hold what is short of replicas.
 fn other_replicas(

@@ -18,7 +18,7 @@ use tonic::transport::{Channel, Endpoint};
 use tonic::{Response, Status};
 
 use super::health::{INTERVAL, Sign};
-use super::{Peers, other_replicas};
+use super::{Peers, asked, other_replicas};
 use crate::engine::Engine;
 
 /// An answer that takes longer is given up, and the connection with it.
@@ -46,13 +46,13 @@ pub(super) async fn run(
         let roles = engine.roles().into_iter();
         let known: ShardSet = roles.map(|(shard, ..)| shard).collect();
         let known = known.union(&peers.targeted(&layout));
-        let other_replicas = other_replicas(&layout, peers.own, known);
-        peers.look(&other_replicas.keys().copied().collect());
+        let asked = asked(&layout, peers.own, known);
+        peers.look(&asked.keys().copied().collect());
         links.retain(|store, link| {
-            let node = other_replicas.get(store);
+            let node = asked.get(store);
             node.is_some_and(|node| node.address == link.address)
         });
-        for (&store, node) in &other_replicas {
+        for (&store, node) in &asked {
             if !links.contains_key(&store)
                 && let Some(link) = Link::to(&node.address)
             {

@@ -59,8 +59,7 @@ pub enum OpenError {
     )]
     NoRecords { path: PathBuf },
     #[error(
-        "{} has installed another record of shard {shard} than the metadata has, {problem}: either the metadata is that \
-         of another cluster, or an older copy of it was restored; start the node with the metadata that it had", path.display()
+        "{} has installed another record of shard {shard} than the metadata has: {problem}", path.display()
     )]
     OtherRecords {
         path: PathBuf,

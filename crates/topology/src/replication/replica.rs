@@ -40,14 +40,14 @@ pub enum Entry {
 pub enum InstallError {
     /// Nothing to do: the store has this record or a later one.
     #[error(
-        "epoch {0} is not later than the one that is installed: if the metadata went back in time, give the cluster the \
-         metadata that it had last"
+        "epoch {0} is not later than the one that is installed: if the metadata is of another cluster or an older copy, \
+         give the node the metadata that it had last"
     )]
     NotNewer(Epoch),
     /// Stop the store: the metadata store went back in time, and an operator must decide.
     #[error(
         "epoch {0} was written twice, with different records: the metadata is of another cluster or an older copy, so give \
-         the cluster the metadata that it had last"
+         the node the metadata that it had last"
     )]
     OtherHistory(Epoch),
     /// Wait until a store in sync reports the epoch that added the learner.

@@ -11,12 +11,23 @@ use super::status::{Asked, Finding, finding, name};
 /// What changes of a shard wait for.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 enum Waits {
-    /// Stores hold the shards that have no record, so none knows where they are.
-    Unregistered,
+    /// Stores hold the shards that have no record, so none knows where they are. Until they are back, no advice is given
+    /// to go on without them.
+    Unregistered { is_stuck: bool },
     /// The nodes that answer go on without the others, by themselves.
     Passing,
     /// They cannot. One of them may go on alone, if an operator says so.
     Stuck { alone: Vec<String> },
+}
+
+impl Waits {
+    const fn is_stuck(&self) -> bool {
+        match self {
+            Self::Unregistered { is_stuck } => *is_stuck,
+            Self::Passing => false,
+            Self::Stuck { .. } => true,
+        }
+    }
 }
 
 /// Whether all that hold a shard answer. While one does not, its changes wait until the others go on without it.
@@ -30,7 +41,7 @@ pub(super) fn changes(records: &ShardRecords, asked: &Asked) -> Finding {
     let sentences = waiting.iter().map(|((waits, silent), shards)| {
         let silent = silent.join(",");
         match waits {
-            Waits::Unregistered => format!(
+            Waits::Unregistered { .. } => format!(
                 "{shards} are held by {silent} too, of which the metadata has no record: restart the node with that \
                  store, so that it registers again"
             ),
@@ -60,7 +71,7 @@ pub(super) fn changes(records: &ShardRecords, asked: &Asked) -> Finding {
     };
     let facts = json!({
         "waiting": all(|_| true),
-        "stuck": all(|waits| matches!(waits, Waits::Stuck { .. })),
+        "stuck": all(Waits::is_stuck),
     });
     finding("changes", is_well, details, facts)
 }
@@ -72,15 +83,15 @@ fn waits(shard: ShardId, record: &ShardRecord, asked: &Asked) -> Option<(Waits, 
         let reports = reports.as_ref()?;
         Some(reports.get(&shard).copied().unwrap_or(Epoch::NONE))
     };
+    let is_stuck = record.is_stuck(report);
     let is_unregistered = |store: &StoreId| !asked.iter().any(|(known, _)| known.id == *store);
     let unregistered: Vec<StoreId> = record.write_set().filter(is_unregistered).collect();
     if !unregistered.is_empty() {
         let names = unregistered.iter().map(StoreId::to_string);
-        return Some((Waits::Unregistered, names.collect()));
+        return Some((Waits::Unregistered { is_stuck }, names.collect()));
     }
     let is_silent = |store: &StoreId| report(*store).is_none();
     let mut silent: Vec<StoreId> = record.write_set().filter(is_silent).collect();
-    let is_stuck = record.is_stuck(report);
     if silent.is_empty() && !is_stuck {
         return None;
     }

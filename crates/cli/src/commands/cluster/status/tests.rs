@@ -157,6 +157,33 @@ fn changes_that_wait_are_named_with_what_ends_the_wait() {
     );
 }
 
+/// An operator who lets a node go on alone would leave out a store that may run.
+#[test]
+fn a_store_without_a_record_is_to_register_before_a_shard_is_forced() {
+    let mut asked = asked(&[1, 2, 3]);
+    asked.pop();
+    let one = changes(&records(|_| {}), &asked);
+    assert!(!one.is_well);
+    assert_eq!(
+        one.details,
+        format!(
+            "00-ff are held by {} too, of which the metadata has no record: restart the node with that store, so that it \
+             registers again",
+            id(3)
+        )
+    );
+    assert_eq!(one.facts, json!({"waiting": "00-ff", "stuck": "none"}));
+    asked.pop();
+    let both = changes(&records(|_| {}), &asked);
+    assert_eq!(both.facts, json!({"waiting": "00-ff", "stuck": "00-ff"}));
+    assert!(
+        both.details.contains("restart the node"),
+        "{}",
+        both.details
+    );
+    assert!(!both.details.contains("force"), "{}", both.details);
+}
+
 /// Where an operator let a node go on alone, it waits for those that answered then.
 #[test]
 fn a_forced_shard_that_waits_is_named() {
