@@ -102,6 +102,20 @@ pub(crate) fn first(roots: &[PathBuf], is: impl Fn(&Path) -> bool) -> Option<(Pa
     Some((file.into_path(), depth))
 }
 
+/// Refuses folders without a file to read.
+pub(crate) fn check_any(roots: &[PathBuf]) -> Result<(), InputError> {
+    first(roots, |_| true)
+        .map(drop)
+        .ok_or_else(|| no_files(roots))
+}
+
+fn no_files(roots: &[PathBuf]) -> InputError {
+    InputError::NoFiles {
+        folders: named(roots),
+        passed: Passed::over(roots, drop),
+    }
+}
+
 impl FileDocuments {
     pub(crate) fn new(roots: &[PathBuf], html: Html, ids: Ids, others: OtherFiles) -> Self {
         Self {
@@ -178,10 +192,7 @@ impl FileDocuments {
         }
         let skipped = std::mem::take(&mut self.skipped);
         Some(NextItem::Failed(if skipped.is_empty() {
-            InputError::NoFiles {
-                folders: named(&self.roots),
-                passed: Passed::over(&self.roots, drop),
-            }
+            no_files(&self.roots)
         } else {
             InputError::NoDocuments(skipped)
         }))

@@ -32,6 +32,7 @@ use crate::chunk::Chunks;
 use crate::document::Carries;
 use crate::error::InputError;
 use crate::fields::RankField;
+use crate::files;
 use crate::format::Format;
 use crate::kinds::Kinds;
 use crate::needs::Needs;
@@ -116,6 +117,10 @@ impl Rewrite {
             is_given,
             left_out,
         } = options.resolve(needs.preferred_format)?;
+        if format == Format::Files && !is_given {
+            // That there is nothing to write again says more than that the format is not written.
+            files::check_any(&paths)?;
+        }
         let several = paths.len() > 1;
         let units = Units::of(options, needs, format, several, preference.field())?;
         let carries = options.carries(format, needs.recipe);

@@ -16,8 +16,8 @@ use std::time::Duration;
 
 use fastrand::Rng;
 use simshard_cluster::{key_values_at, registered_stores, shard_records};
-use simshard_proto::shard::v1::PingRequest;
 use simshard_proto::shard::v1::shard_service_client::ShardServiceClient;
+use simshard_proto::shard::v1::{PingRequest, PingResponse};
 use simshard_testkit::{End, ProcessCluster, Shape, is_long, until};
 use simshard_topology::ShardId;
 use simshard_topology::replication::StoreId;
@@ -93,10 +93,7 @@ async fn others_have_all(metadata: &str, node: usize) -> bool {
 
 /// The store of the node at this address, and the records of shards that it has on disk: the number of the epoch of each.
 async fn reports(address: &str) -> Option<Vec<(StoreId, ShardId, u64)>> {
-    let endpoint = Endpoint::from_shared(address.to_owned()).ok()?;
-    let mut node = ShardServiceClient::new(endpoint.connect_lazy());
-    let pong = timeout(ANSWER, node.ping(PingRequest::default()));
-    let pong = pong.await.ok()?.ok()?.into_inner();
+    let pong = ping(address).await?;
     let store = StoreId(pong.store.try_into().ok()?);
     let shards = pong.shards.iter().map(|&shard| ShardId(shard as u8));
     let reports = shards.zip(pong.epoch_numbers);
@@ -105,6 +102,14 @@ async fn reports(address: &str) -> Option<Vec<(StoreId, ShardId, u64)>> {
             .map(|(shard, number)| (store, shard, number))
             .collect(),
     )
+}
+
+/// A sign of life of the node at this address.
+async fn ping(address: &str) -> Option<PingResponse> {
+    let endpoint = Endpoint::from_shared(address.to_owned()).ok()?;
+    let mut node = ShardServiceClient::new(endpoint.connect_lazy());
+    let pong = timeout(ANSWER, node.ping(PingRequest::default()));
+    Some(pong.await.ok()?.ok()?.into_inner())
 }
 
 /// A cluster whose metadata are in a file.

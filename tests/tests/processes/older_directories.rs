@@ -356,8 +356,8 @@ async fn metadata_of_another_cluster_is_refused_before_anything_is_written_to_it
     let before = registered_stores(&keys).await.unwrap();
     let told = refusal_with(2, args_of_copy(&other, &cluster.data(0)));
     let data = cluster.data(0);
-    let installed = format!("{} has installed another record of shard", data.display());
-    assert!(told.contains(&installed), "{told}");
+    let refused = format!("{} does not open with the record", data.display());
+    assert!(told.contains(&refused), "{told}");
     let remedy = "give the node the metadata that it had last";
     assert!(told.contains(remedy), "{told}");
     assert_eq!(registered_stores(&keys).await.unwrap(), before);

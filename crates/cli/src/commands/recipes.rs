@@ -17,7 +17,7 @@ its own. words-v2 has one as well: words-v2-3 looks at runs of 3 words, and
 words-v2 at runs of 2.
 
 Examples:
-  simshard recipes                            one line each
+  simshard recipes                            all, in short
   simshard recipes words-v3                   one in full
   simshard recipes --json                     all in full, a JSON object a line")]
 pub struct RecipesArgs {

@@ -478,6 +478,15 @@ fn what_cannot_be_meant_is_refused() {
     assert_eq!(folder.read("in.jsonl"), TEXTS);
 }
 
+#[test]
+fn a_folder_without_files_is_said_to_have_none() {
+    let folder = Folder::new();
+    let [input, out] = ["in", "out"].map(|name| folder.path(name));
+    fs::create_dir(&input).unwrap();
+    let said = refuse(&[&*input, "-o", &*out], "");
+    assert!(said.contains("there is no file to read in"), "{said}");
+}
+
 /// DD3: the process is killed as it reads what does not end, and at times while it writes.
 #[test]
 fn whenever_it_is_killed_the_output_is_whole_or_as_it_was() {

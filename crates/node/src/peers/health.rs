@@ -27,8 +27,8 @@ const DEAD_ALONE_AFTER: Duration = Duration::from_millis(1400);
 /// store.
 const DEAD_TO_ONE_CUT_OFF_AFTER: Duration = Duration::from_secs(5);
 
-/// A store that has been silent for longer was lost before, and tells nothing about this process.
-const LOST_BEFORE: Duration = Duration::from_secs(10);
+/// A store that has been silent for this time is long lost, and tells nothing about this process.
+const LONG_LOST_AFTER: Duration = Duration::from_secs(10);
 
 /// A store that has never answered this process may be starting. It is silent only after this time.
 const SILENT_AFTER_START: Duration = Duration::from_secs(10);
@@ -43,6 +43,8 @@ pub(super) struct Health {
     since: Instant,
     /// When it last answered.
     answered: Option<Instant>,
+    /// Whether it has been silent for long. That this process was away does not excuse it.
+    is_long_lost: bool,
     /// The number of its start.
     incarnation: u64,
     /// The number of installations by which it reported.
@@ -89,6 +91,7 @@ impl Health {
         Self {
             since: now,
             answered: None,
+            is_long_lost: false,
             incarnation: 0,
             installations: 0,
             reports: BTreeMap::new(),
@@ -119,7 +122,7 @@ impl Health {
             self.synced.max(sign.synced)
         };
         self.incarnation = sign.incarnation;
-        self.answered = Some(now);
+        self.note_life(now);
         self.silent_to_it = sign.silent_stores;
         self.unheard_by_it = sign.unheard_stores;
         self.damaged = sign.damaged;
@@ -136,6 +139,7 @@ impl Health {
     /// Takes note that it lives, and had too much to do to say more.
     pub(super) const fn note_life(&mut self, now: Instant) {
         self.answered = Some(now);
+        self.is_long_lost = false;
     }
 
     /// The epoch of a shard that it has reported.
@@ -157,6 +161,11 @@ impl Health {
             SILENT_AFTER_START
         };
         self.silence(now) >= most
+    }
+
+    /// Whether it answers, or did so until lately.
+    const fn was_there_lately(&self) -> bool {
+        self.answered.is_some() && !self.is_long_lost
     }
 
     /// Whether it has answered lately. One whose silence is excused has not.
@@ -185,8 +194,10 @@ impl Others {
         }
         let was_there = self.is_there(now);
         self.looked = Some(now);
-        if !was_there {
-            for health in self.by_store.values_mut() {
+        for health in self.by_store.values_mut() {
+            if was_there {
+                health.is_long_lost |= health.silence(now) >= LONG_LOST_AFTER;
+            } else {
                 health.since = now;
             }
         }
@@ -229,9 +240,9 @@ impl Others {
         stores
     }
 
-    /// Whether any store that has answered lately reaches this process, if any has said whether it does.
-    pub(super) fn reach(&self, now: Instant) -> Option<bool> {
-        let live = self.live(now).into_iter();
+    /// Whether any of these stores that has answered lately reaches this process, if any has said whether it does.
+    pub(super) fn reach(&self, now: Instant, is_meant: impl Fn(StoreId) -> bool) -> Option<bool> {
+        let live = self.live(now).into_iter().filter(|store| is_meant(*store));
         live.filter_map(|store| self.by_store[&store].reaches_own)
             .max()
     }
@@ -269,8 +280,8 @@ impl Others {
         may_know: impl Fn(StoreId, StoreId) -> bool,
     ) -> BTreeSet<StoreId> {
         let live = self.live(now);
-        let silences = self.by_store.values().map(|health| health.silence(now));
-        let lately = silences.filter(|silence| *silence < LOST_BEFORE).count();
+        let lately = self.by_store.values();
+        let lately = lately.filter(|health| health.was_there_lately()).count();
         let is_cut_off = live.is_empty() && lately > 1;
         let alone_after = if is_cut_off {
             DEAD_TO_ONE_CUT_OFF_AFTER
@@ -430,16 +441,28 @@ mod tests {
         assert_eq!(scene.dead(), [A, B]);
     }
 
-    /// PE1: a bystander that is long gone does not hold up the eviction of the next one.
+    /// PE1: a bystander that is gone for long does not hold up the eviction of the next one.
     #[test]
-    fn a_store_that_was_lost_long_before_tells_nothing_about_this_process() {
+    fn a_store_that_is_long_lost_tells_nothing_about_this_process() {
+        let unknown = |scene: &Scene| scene.others.dead(scene.now, |_, _| false);
         let mut scene = Scene::new();
+        // It never answered.
+        scene.pass(INTERVAL, &[(B, none())]);
+        scene.pass(DEAD_ALONE_AFTER, &[]);
+        assert_eq!(unknown(&scene), BTreeSet::from([B]));
         scene.pass(INTERVAL, &[(A, none()), (B, none())]);
-        scene.pass(LOST_BEFORE, &[(B, none())]);
+        scene.pass(LONG_LOST_AFTER, &[(B, none())]);
+        // That this process was away excuses its silence, but it stays lost.
+        scene.now += ABSENT_AFTER;
+        scene.pass(INTERVAL, &[(B, none())]);
         scene.pass(DEAD_ALONE_AFTER - INTERVAL, &[]);
-        assert!(!scene.dead().contains(&B));
+        assert_eq!(unknown(&scene), none());
         scene.pass(INTERVAL, &[]);
-        assert_eq!(scene.dead(), [A, B]);
+        assert!(unknown(&scene).contains(&B));
+        // It is back, and both go at once.
+        scene.pass(INTERVAL, &[(A, none()), (B, none())]);
+        scene.pass(DEAD_ALONE_AFTER, &[]);
+        assert_eq!(unknown(&scene), none());
     }
 
     /// PE1.

@@ -1,9 +1,10 @@
-//! The other stores that hold shards of this node: whether they live, and which records they have on disk. Also what is
-//! done about those that are dead, or come back.
+//! The other stores that hold shards of this node, and bystanders: whether they live, and which records they have on disk.
+//! Also what is done about those that are dead, or come back.
 //!
 //! | module | job |
 //! |---|---|
 //! | `aims` | the stores of the nodes that an operator has chosen |
+//! | `asked` | which stores are asked for signs of life |
 //! | `copying` | copying the shards that this node is a learner of |
 //! | `former` | deleting what this node has of shards that it lost |
 //! | `health` | which stores are dead, as far as is known |
@@ -20,6 +21,7 @@
 //! | `steps` | taking the dead ones out of the records of shards, and this node back in |
 
 mod aims;
+mod asked;
 mod copying;
 mod former;
 mod health;
@@ -43,18 +45,18 @@ pub use scrubbing::{
 };
 pub(crate) use scrubbing::{scrub, sum_cells};
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
 use simshard_cluster::{
-    ClusterLayout, KeyValueStore, MetadataError, Node, SettingsOfNodes, Targets,
-    follow_node_settings, follow_targets,
+    ClusterLayout, KeyValueStore, MetadataError, SettingsOfNodes, Targets, follow_node_settings,
+    follow_targets,
 };
 use simshard_storage::Room;
-use simshard_topology::replication::{Epoch, ShardRecord, ShardRecords, StoreId};
+use simshard_topology::replication::{Epoch, ShardRecords, StoreId};
 use simshard_topology::{ShardId, ShardSet};
 use tokio::sync::watch;
 use tokio::time::Instant;
@@ -278,7 +280,7 @@ impl Peers {
         }
     }
 
-    /// Keeps in touch with the stores that hold shards of this node, and takes those that die out of the records.
+    /// Keeps in touch with other stores, and takes those that die out of the records.
     pub(crate) async fn keep(
         self: &Arc<Self>,
         keys: &Arc<dyn KeyValueStore>,
@@ -301,52 +303,6 @@ impl Peers {
 
 fn left_out(error: &MetadataError) {
     warn!(%error, "what an operator has set is not understood, and counts as not set");
-}
-
-/// Stores that share no shard and are asked all the same, at most.
-const MOST_BYSTANDERS: usize = 2;
-
-/// The stores that are asked for signs of life: those that share shards, and bystanders where that is a single one. Without
-/// them, two that do not reach each other could not tell which of them is cut off from all (PE1).
-fn asked(layout: &ClusterLayout, own: StoreId, known: ShardSet) -> BTreeMap<StoreId, &Node> {
-    let mut asked = other_replicas(layout, own, known);
-    if let [other] = *asked.keys().copied().collect::<Vec<_>>() {
-        let bystanders = layout.stores();
-        let bystanders = bystanders.filter(|(store, _)| *store != own && *store != other);
-        asked.extend(bystanders.take(MOST_BYSTANDERS));
-    }
-    asked
-}
-
-/// The stores that share shards with one, and their nodes. It held or holds `known`, or is to hold it, and may come to
-/// hold what is short of replicas.
-fn other_replicas(
-    layout: &ClusterLayout,
-    own: StoreId,
-    known: ShardSet,
-) -> BTreeMap<StoreId, &Node> {
-    let mut other_replicas = BTreeMap::new();
-    let records = layout.records().into_iter().flatten();
-    let is_shared = |(shard, record): &(&ShardId, &Arc<ShardRecord>)| {
-        // Its learners may be dead.
-        let is_short = record.in_sync.len() < usize::from(record.want);
-        known.contains(**shard) || is_short || record.names(own)
-    };
-    for (_, record) in records.filter(is_shared) {
-        // A forced record waits for the reports of those that it leaves out.
-        let left = record.is_forced().then_some(&record.previous);
-        for store in record
-            .write_set()
-            .chain(left.into_iter().flatten().copied())
-        {
-            if store != own
-                && let Some(node) = layout.node_of(store)
-            {
-                other_replicas.entry(store).or_insert(node);
-            }
-        }
-    }
-    other_replicas
 }
 
 /// The stores that are dead, by what is known of others.

@@ -17,8 +17,9 @@ use tokio_util::task::AbortOnDropHandle;
 use tonic::transport::{Channel, Endpoint};
 use tonic::{Response, Status};
 
+use super::Peers;
+use super::asked::{asked, other_replicas};
 use super::health::{INTERVAL, Sign};
-use super::{Peers, asked, other_replicas};
 use crate::engine::Engine;
 
 /// An answer that takes longer is given up, and the connection with it.
@@ -303,7 +304,10 @@ mod tests {
                 ..pb::PingResponse::default()
             };
             assert!(take(Ok(answer), other, &peers, is_coming));
-            let reach = peers.others.lock().reach(tokio::time::Instant::now());
+            let reach = peers
+                .others
+                .lock()
+                .reach(tokio::time::Instant::now(), |_| true);
             assert_eq!(reach, expected, "{reached:?}, {is_coming}");
         }
     }

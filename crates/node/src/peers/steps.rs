@@ -50,7 +50,8 @@ pub(super) async fn run(
         let view = seen.look(now, peers, &wishes, &others, engine, &layout);
         let comes = any(&layout, |shard, record| view.is_wanted(shard, record));
         let address = layout.node_of(peers.own).map(|node| node.address.clone());
-        seen.note_reach(comes, others.reach(now), address.as_deref());
+        let holds = |store| any(&layout, |_, record| record.in_sync(store).is_some());
+        seen.note_reach(comes, others.reach(now, holds), address.as_deref());
         peers.set_coming_at(address.filter(|_| comes));
         if !any(&layout, |shard, record| view.step(shard, record).is_some()) {
             continue;

@@ -59,7 +59,7 @@ pub enum OpenError {
     )]
     NoRecords { path: PathBuf },
     #[error(
-        "{} has installed another record of shard {shard} than the metadata has: {problem}", path.display()
+        "{} does not open with the record of shard {shard} that the metadata has: {problem}", path.display()
     )]
     OtherRecords {
         path: PathBuf,

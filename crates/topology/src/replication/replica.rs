@@ -41,13 +41,13 @@ pub enum InstallError {
     /// Nothing to do: the store has this record or a later one.
     #[error(
         "epoch {0} is not later than the one that is installed: if the metadata is of another cluster or an older copy, \
-         give the node the metadata that it had last"
+         give the node the metadata that it had last, or see \"If the metadata is lost\" in docs/operating.md"
     )]
     NotNewer(Epoch),
     /// Stop the store: the metadata store went back in time, and an operator must decide.
     #[error(
         "epoch {0} was written twice, with different records: the metadata is of another cluster or an older copy, so give \
-         the node the metadata that it had last"
+         the node the metadata that it had last, or see \"If the metadata is lost\" in docs/operating.md"
     )]
     OtherHistory(Epoch),
     /// Wait until a store in sync reports the epoch that added the learner.

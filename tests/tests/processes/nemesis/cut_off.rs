@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use futures_util::future::join_all;
 use simshard_client::Client;
 use simshard_cluster::{key_values_at, registered_stores, shard_records};
 use simshard_hosts::Network;
@@ -12,8 +13,8 @@ use simshard_topology::replication::StoreId;
 use tokio::runtime::Builder;
 use tokio::task::block_in_place;
 
-use super::is_whole;
 use super::oracle::until_served;
+use super::{is_whole, ping};
 use crate::load::create;
 
 const NODES: usize = 3;
@@ -38,29 +39,52 @@ fn of_two_replicas_the_one_that_reaches_only_the_metadata_is_left_out() {
 async fn cut_off_again_and_again(network: Network) {
     let shape = Shape {
         replace_seconds: Some(1),
-        ..Shape::of(NODES).with_replicas(REPLICAS).with_hot(REPLICAS)
+        ..Shape::of(NODES).with_replicas(REPLICAS)
     };
     let mut cluster = block_in_place(|| HostCluster::start(shape, Some(network)));
     let client = cluster.client_of(0).with_timeout(Duration::from_secs(5));
     create(&client).await;
+    let metadata = cluster.metadata();
     // Two nodes hold all shards, and the third one none.
     block_in_place(|| cluster.kill(ClusterPart::Node(NODES - 1)));
-    until_two_hold_all(&cluster).await;
+    until_two_hold_all(&metadata, ClusterPart::Node(NODES - 1)).await;
     cluster.start_part(ClusterPart::Node(NODES - 1));
     for _ in 0..ROUNDS {
-        until_whole(&cluster).await;
-        cut_off(&cluster, holder(&cluster).await, &client).await;
+        until_acquainted(&metadata).await;
+        let node = holder(&metadata).await;
+        cut_off(&cluster, node, &client).await;
     }
-    until_whole(&cluster).await;
 }
 
-async fn until_two_hold_all(cluster: &HostCluster) {
-    let keys = key_values_at(&cluster.metadata()).unwrap();
+/// The node of a store.
+async fn node_of(metadata: &str, store: StoreId) -> ClusterPart {
+    let keys = key_values_at(metadata).unwrap();
+    let stores = registered_stores(&*keys).await.unwrap();
+    let known = stores.iter().find(|known| known.id == store).unwrap();
+    let node = (0..NODES).find(|node| known.node.as_str() == format!("n{}", node + 1));
+    ClusterPart::Node(node.unwrap())
+}
+
+/// The first node that holds shard 00 in sync.
+async fn holder(metadata: &str) -> ClusterPart {
+    let keys = key_values_at(metadata).unwrap();
+    let records = shard_records(&*keys).await.unwrap();
+    node_of(metadata, records[&ShardId(0)].in_sync[0].store).await
+}
+
+/// Waits until two nodes hold all shards, and this one none.
+async fn until_two_hold_all(metadata: &str, without: ClusterPart) {
+    let keys = key_values_at(metadata).unwrap();
     until("two nodes hold all shards", async || {
         let records = shard_records(&*keys).await.unwrap();
-        let in_sync = records.values().flat_map(|record| &record.in_sync);
-        let stores: BTreeSet<StoreId> = in_sync.map(|entry| entry.store).collect();
-        stores.len() == REPLICAS
+        let named = records.values().flat_map(|record| record.write_set());
+        let named: BTreeSet<StoreId> = named.collect();
+        for &store in &named {
+            if node_of(metadata, store).await == without {
+                return false;
+            }
+        }
+        named.len() == REPLICAS
             && records
                 .values()
                 .all(|record| record.in_sync.len() == REPLICAS)
@@ -68,23 +92,23 @@ async fn until_two_hold_all(cluster: &HostCluster) {
     .await;
 }
 
-async fn until_whole(cluster: &HostCluster) {
-    let metadata = cluster.metadata();
-    until("each shard has all its replicas", async || {
-        is_whole(&metadata, REPLICAS).await
+/// Waits until all nodes have their shards in sync, and hear each other.
+async fn until_acquainted(metadata: &str) {
+    until("all nodes hear each other", async || {
+        if !is_whole(metadata, REPLICAS).await {
+            return false;
+        }
+        let keys = key_values_at(metadata).unwrap();
+        let stores = registered_stores(&*keys).await.unwrap();
+        let hear_all = stores.iter().map(|store| hears_all(&store.address));
+        join_all(hear_all).await.into_iter().all(|hears| hears)
     })
     .await;
 }
 
-/// The first node that holds shard 00 in sync.
-async fn holder(cluster: &HostCluster) -> ClusterPart {
-    let keys = key_values_at(&cluster.metadata()).unwrap();
-    let records = shard_records(&*keys).await.unwrap();
-    let store = records[&ShardId(0)].in_sync[0].store;
-    let stores = registered_stores(&*keys).await.unwrap();
-    let holder = stores.iter().find(|known| known.id == store).unwrap();
-    let nodes = (0..NODES).find(|node| holder.node.as_str() == format!("n{}", node + 1));
-    ClusterPart::Node(nodes.unwrap())
+async fn hears_all(address: &str) -> bool {
+    let pong = ping(address).await;
+    pong.is_some_and(|pong| pong.silent_stores.is_empty() && pong.unheard_stores.is_empty())
 }
 
 /// Cuts a node off all others and the router, while requests are served.
@@ -100,6 +124,8 @@ async fn cut_off(cluster: &HostCluster, node: ClusterPart, client: &Client) {
         cluster.cut(other, node);
     }
     until_served(std::slice::from_ref(client), true).await;
+    // In the next round two nodes share all shards again.
+    until_two_hold_all(&cluster.metadata(), node).await;
     for &other in &others {
         cluster.mend(node, other);
         cluster.mend(other, node);

@@ -13,35 +13,30 @@ use super::status::{Asked, Finding, finding, name};
 enum Waits {
     /// Stores hold the shards that have no record, so none knows where they are. Until they are back, no advice is given
     /// to go on without them.
-    Unregistered { is_stuck: bool },
+    Unregistered,
     /// The nodes that answer go on without the others, by themselves.
     Passing,
     /// They cannot. One of them may go on alone, if an operator says so.
     Stuck { alone: Vec<String> },
 }
 
-impl Waits {
-    const fn is_stuck(&self) -> bool {
-        match self {
-            Self::Unregistered { is_stuck } => *is_stuck,
-            Self::Passing => false,
-            Self::Stuck { .. } => true,
-        }
-    }
-}
-
 /// Whether all that hold a shard answer. While one does not, its changes wait until the others go on without it.
 pub(super) fn changes(records: &ShardRecords, asked: &Asked) -> Finding {
     let mut waiting = BTreeMap::<(Waits, Vec<String>), ShardSet>::new();
-    for (shard, record) in records {
-        if let Some(waits) = waits(*shard, record, asked) {
-            waiting.entry(waits).or_default().insert(*shard);
+    let (mut all, mut stuck) = (ShardSet::EMPTY, ShardSet::EMPTY);
+    for (&shard, record) in records {
+        if let Some(waits) = waits(shard, record, asked) {
+            waiting.entry(waits).or_default().insert(shard);
+            all.insert(shard);
+        }
+        if record.is_stuck(|store| report(shard, store, asked)) {
+            stuck.insert(shard);
         }
     }
     let sentences = waiting.iter().map(|((waits, silent), shards)| {
         let silent = silent.join(",");
         match waits {
-            Waits::Unregistered { .. } => format!(
+            Waits::Unregistered => format!(
                 "{shards} are held by {silent} too, of which the metadata has no record: restart the node with that \
                  store, so that it registers again"
             ),
@@ -64,34 +59,22 @@ pub(super) fn changes(records: &ShardRecords, asked: &Asked) -> Finding {
     } else {
         sentences.join("; ")
     };
-    let all = |is_meant: fn(&Waits) -> bool| {
-        let meant = waiting.iter().filter(|((waits, _), _)| is_meant(waits));
-        let shards: ShardSet = meant.flat_map(|(_, shards)| shards.iter()).collect();
-        shards.to_string()
-    };
-    let facts = json!({
-        "waiting": all(|_| true),
-        "stuck": all(Waits::is_stuck),
-    });
+    let facts = json!({ "waiting": all.to_string(), "stuck": stuck.to_string() });
     finding("changes", is_well, details, facts)
 }
 
 /// What the changes of a shard wait for, and the nodes that are silent. `None` if they succeed.
 fn waits(shard: ShardId, record: &ShardRecord, asked: &Asked) -> Option<(Waits, Vec<String>)> {
-    let report = |store: StoreId| {
-        let (_, reports) = asked.iter().find(|(known, _)| known.id == store)?;
-        let reports = reports.as_ref()?;
-        Some(reports.get(&shard).copied().unwrap_or(Epoch::NONE))
-    };
-    let is_stuck = record.is_stuck(report);
+    let report = |store: StoreId| report(shard, store, asked);
     let is_unregistered = |store: &StoreId| !asked.iter().any(|(known, _)| known.id == *store);
     let unregistered: Vec<StoreId> = record.write_set().filter(is_unregistered).collect();
     if !unregistered.is_empty() {
         let names = unregistered.iter().map(StoreId::to_string);
-        return Some((Waits::Unregistered { is_stuck }, names.collect()));
+        return Some((Waits::Unregistered, names.collect()));
     }
     let is_silent = |store: &StoreId| report(*store).is_none();
     let mut silent: Vec<StoreId> = record.write_set().filter(is_silent).collect();
+    let is_stuck = record.is_stuck(report);
     if silent.is_empty() && !is_stuck {
         return None;
     }
@@ -113,4 +96,11 @@ fn waits(shard: ShardId, record: &ShardRecord, asked: &Asked) -> Option<(Waits, 
         Waits::Passing
     };
     Some((waits, names(&mut silent.into_iter())))
+}
+
+/// The epoch of a shard that a store has on disk. `None` if the store does not answer.
+fn report(shard: ShardId, store: StoreId, asked: &Asked) -> Option<Epoch> {
+    let (_, reports) = asked.iter().find(|(known, _)| known.id == store)?;
+    let reports = reports.as_ref()?;
+    Some(reports.get(&shard).copied().unwrap_or(Epoch::NONE))
 }
