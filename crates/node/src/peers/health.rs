@@ -43,7 +43,7 @@ pub(super) struct Health {
     since: Instant,
     /// When it last answered.
     answered: Option<Instant>,
-    /// Whether it has been silent for long. That this process was away does not excuse it.
+    /// Whether it has been silent for long, or never answered. That this process was away does not excuse it.
     is_long_lost: bool,
     /// The number of its start.
     incarnation: u64,
@@ -163,11 +163,6 @@ impl Health {
         self.silence(now) >= most
     }
 
-    /// Whether it answers, or did so until lately.
-    const fn was_there_lately(&self) -> bool {
-        self.answered.is_some() && !self.is_long_lost
-    }
-
     /// Whether it has answered lately. One whose silence is excused has not.
     pub(super) fn is_live(&self, now: Instant) -> bool {
         let last = self.answered;
@@ -281,7 +276,7 @@ impl Others {
     ) -> BTreeSet<StoreId> {
         let live = self.live(now);
         let lately = self.by_store.values();
-        let lately = lately.filter(|health| health.was_there_lately()).count();
+        let lately = lately.filter(|health| !health.is_long_lost).count();
         let is_cut_off = live.is_empty() && lately > 1;
         let alone_after = if is_cut_off {
             DEAD_TO_ONE_CUT_OFF_AFTER
@@ -446,10 +441,13 @@ mod tests {
     fn a_store_that_is_long_lost_tells_nothing_about_this_process() {
         let unknown = |scene: &Scene| scene.others.dead(scene.now, |_, _| false);
         let mut scene = Scene::new();
-        // It never answered.
+        // One that has yet to answer may be there.
         scene.pass(INTERVAL, &[(B, none())]);
         scene.pass(DEAD_ALONE_AFTER, &[]);
-        assert_eq!(unknown(&scene), BTreeSet::from([B]));
+        assert_eq!(unknown(&scene), none());
+        scene.pass(LONG_LOST_AFTER, &[(B, none())]);
+        scene.pass(DEAD_ALONE_AFTER, &[]);
+        assert!(unknown(&scene).contains(&B));
         scene.pass(INTERVAL, &[(A, none()), (B, none())]);
         scene.pass(LONG_LOST_AFTER, &[(B, none())]);
         // That this process was away excuses its silence, but it stays lost.
