@@ -2,6 +2,7 @@
 
 import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
+import { readdirSync, readFileSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -58,9 +59,11 @@ export class Server {
     await ended;
   }
 
-  /** Stops its work, as an overloaded machine would. */
+  /** Stops its work, as an overloaded machine would. On a busy machine its threads go on for a moment after the signal. */
   freeze(): void {
-    this.#process?.kill("SIGSTOP");
+    const running = this.#process;
+    if (!running?.kill("SIGSTOP")) return;
+    while (!isStopped(running.pid ?? 0));
   }
 
   thaw(): void {
@@ -72,4 +75,19 @@ export class Server {
     await this.kill();
     await rm(this.#folder, { recursive: true, force: true });
   }
+}
+
+/** Whether all threads of a process are stopped: each has the state T after its name, which is in brackets. */
+function isStopped(process: number): boolean {
+  const threads = `/proc/${process}/task`;
+  const state = (thread: string): string | undefined => {
+    try {
+      const text = readFileSync(join(threads, thread, "stat"), "utf8");
+      return text.slice(text.lastIndexOf(")") + 2)[0];
+    } catch {
+      // The thread has ended since it was listed.
+      return undefined;
+    }
+  };
+  return readdirSync(threads).every((thread) => state(thread) === "T");
 }
