@@ -10,6 +10,7 @@ mod figures;
 mod large;
 mod process;
 mod processes;
+mod rebuilt;
 mod requests;
 mod rest;
 mod served;
@@ -65,6 +66,9 @@ async fn measure(settings: &Settings, network: Option<Network>) -> anyhow::Resul
     }
     if settings.asks_for(Case::ReplicasCompared) {
         compared::measure(settings).await?;
+    }
+    if settings.asks_for(Case::ShardRebuilt) {
+        rebuilt::measure(settings).await?;
     }
     failures::measure(settings, network).await
 }

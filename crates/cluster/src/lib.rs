@@ -58,7 +58,7 @@ pub use records::RegisteredStore;
 pub use registered::{check_holds_nothing, registered_stores, unregister};
 pub use shared_reading::{METADATA_PATIENCE, ReadingError, SharedReading};
 pub use simshard_topology::CorpusUid;
-pub use steps::{Changed, Forced, Steps, force, take_steps, wish};
+pub use steps::{Changed, Forced, Steps, force, rebuild, take_steps, wish};
 pub use store::{MetadataError, MetadataStore};
 pub use targets::{Targets, follow_targets, set_targets, targets};
 pub use waiting::{Waiting, show_waiting, waiting_stores};

@@ -115,6 +115,25 @@ pub async fn force(
     Ok(forced)
 }
 
+/// Lets the shards that `is_meant` names for their records begin anew, in a store that never had a record of them. `answers`
+/// tells the stores that answer now.
+///
+/// # Errors
+/// As [`take_steps`]. Some of the shards may have begun anew.
+pub async fn rebuild(
+    keys: &dyn KeyValueStore,
+    store: StoreId,
+    is_meant: impl Fn(ShardId, &ShardRecord) -> bool + Send + Sync,
+    answers: impl Fn(StoreId) -> bool + Send + Sync,
+) -> Result<Forced, MetadataError> {
+    let next = |shard, record: &ShardRecord| {
+        is_meant(shard, record).then(|| record.rebuilt(store, random_nonce(), &answers))
+    };
+    let mut rebuilt = Forced::default();
+    change(keys, next, &mut rebuilt).await?;
+    Ok(rebuilt)
+}
+
 /// Replaces the record of each shard that has a next one. Fails after that if a record cannot be understood.
 async fn change<E>(
     keys: &dyn KeyValueStore,

@@ -25,7 +25,7 @@ pub use fresh_start::{Obstacle, set_aside};
 pub use peers::Takeover;
 pub use peers::{
     ReplicaState, ScrubDifference, ScrubError, ScrubOptions, ScrubSummary, compare_shard,
-    scrub_shard, sum_cells_of,
+    scrub_shard, settled_before, sum_cells_of,
 };
 pub use peers::{StoreNews, answers, ask_store, ask_store_to_count, heard_of};
 pub use registration::{

@@ -36,6 +36,9 @@ impl Version {
     /// Before all others: of what was never written.
     pub const NONE: Version = Version(0);
 
+    /// None is after it.
+    pub const MAX: Version = Version(u64::MAX);
+
     /// The first version of a millisecond since 1970.
     pub const fn at(milliseconds: u64) -> Self {
         Self(milliseconds << FRACTION_BITS)

@@ -40,6 +40,7 @@ mod older_directories;
 mod on_demand;
 mod open_files;
 mod readiness;
+mod rebuilt;
 mod records;
 mod replicas;
 mod roles;

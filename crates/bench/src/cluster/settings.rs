@@ -138,6 +138,8 @@ pub enum Case {
     Copies,
     /// All replicas of a large corpus are compared, then all its shards: nothing differs
     ReplicasCompared,
+    /// The only node of a shard of a large corpus is lost: another one fills it with what the other shards have
+    ShardRebuilt,
     /// All shards of a node move to the others and back, node after node: the longest times without a successful search or
     /// insert
     NodeDrained,
@@ -160,6 +162,7 @@ impl Case {
             | Self::ColdToHot
             | Self::Copies
             | Self::ReplicasCompared
+            | Self::ShardRebuilt
             | Self::NodeDrained
             | Self::RollingRestart
             | Self::ShardsMoved => true,

@@ -9,6 +9,7 @@ mod layout;
 mod moving;
 mod nodes;
 mod placing;
+mod rebuilding;
 mod replication;
 mod scrub;
 mod settings;
@@ -88,8 +89,14 @@ hold them, and names those that do not answer. Make sure that these do not run,
 also not beyond a cut network: a router that reaches them could get old answers.
 Then name them with --stopped. If they start again, they copy everything.
 
-Example:
-  simshard cluster force --from n2 --stopped n1,n3 --metadata etcd://db:2379")]
+If all that held a shard in sync are gone, --rebuild begins it anew on a node
+that never held it, and fills it with what the other shards have of it. It takes
+changes meanwhile, and answers searches once it is filled. End the command at
+any time: run again, it goes on.
+
+Examples:
+  simshard cluster force --from n2 --stopped n1,n3 --metadata etcd://db:2379
+  simshard cluster force --rebuild --from n2 --stopped n1")]
     Force(force::ForceArgs),
     /// Compare the replicas of each shard, and repair those that lack something
     #[command(after_help = "\

@@ -136,6 +136,22 @@ fn comparisons_are_measured() {
     assert!(is_empty(folder.path()));
 }
 
+#[test]
+fn the_rebuilding_of_a_lost_shard_is_measured() {
+    let folder = folder();
+    let few = "bench cluster --n 2500 --batch 100 --json --case shard_rebuilt --folder";
+    let arguments = few
+        .split_whitespace()
+        .chain([folder.path().to_str().unwrap()]);
+    let output = run(BINARY, arguments, "");
+    let log = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{log}");
+    let figure: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(figure["case"], "shard_rebuilt");
+    assert!(figure["seconds"].as_f64().unwrap() > 0.0, "{figure}");
+    assert!(is_empty(folder.path()));
+}
+
 /// Only root may cut links.
 #[test]
 fn lost_packets_are_measured_or_refused() {

@@ -210,9 +210,9 @@ impl Applier {
 }
 
 impl Applier {
-    /// The same for a shard without tables. If it is to have some, no other store may count what changed, so each
-    /// document is looked up. Tables that are being made miss what changed. Otherwise a hot store counts, and only newer
-    /// documents matter.
+    /// The same for a shard without tables. If it is to have some, or is yet to be filled, no other store may count what
+    /// changed, so each document is looked up. Tables that are being made miss what changed. Otherwise a hot store counts,
+    /// and only newer documents matter.
     fn apply_without_tables(
         &self,
         id: ShardId,
@@ -220,7 +220,7 @@ impl Applier {
         places: &[u32],
         missed: Option<&mut Missed>,
     ) -> Result<ChangeOutcome, NodeError> {
-        let counts = self.heat.is_warming(id);
+        let counts = self.heat.is_warming(id) || self.store.is_rebuilt(id);
         let Effects {
             mut changed,
             newer,

@@ -34,9 +34,6 @@ const COMPARED_RANGE_ENDS: usize = 64;
 /// Elements that are not of the cell, until the reader of a cell gets a sign of life.
 const PASSED_ELEMENTS: u64 = 1 << 20;
 
-/// No version is later.
-const ALL_VERSIONS: Version = Version(u64::MAX);
-
 /// Elements of one corpus, in order, and ends of its ranges.
 #[derive(Debug)]
 pub(crate) struct CopyPart {
@@ -223,7 +220,7 @@ pub(crate) fn own_elements(
     let (sender, parts) = mpsc::channel(WAITING_PARTS);
     tokio::task::spawn_blocking(move || {
         // The reader may have gone.
-        let _ = Sending::new(sender).send_elements(&pinned, &ranges, ALL_VERSIONS, cell);
+        let _ = Sending::new(sender).send_elements(&pinned, &ranges, Version::MAX, cell);
     });
     parts
 }
@@ -281,7 +278,7 @@ impl Sending {
             cell,
         } = compared;
         if !known.is_empty() || cell.is_some() {
-            return self.send_elements(pinned, &known, ALL_VERSIONS, cell);
+            return self.send_elements(pinned, &known, Version::MAX, cell);
         }
         let visit = |corpus, last, digest| {
             let added = self.add(corpus, |part| part.end_range(last, digest));
@@ -296,7 +293,7 @@ impl Sending {
         let Ok(ranges) = ranges.blocking_recv() else {
             return self.give(Err(NodeError::Abandoned));
         };
-        self.send_elements(pinned, &ranges, ALL_VERSIONS, None)
+        self.send_elements(pinned, &ranges, Version::MAX, None)
     }
 
     /// Sends the elements of ranges that have no later version, and the end.

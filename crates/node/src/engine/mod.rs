@@ -87,6 +87,15 @@ pub(crate) struct Engine {
     entering: tokio::sync::Mutex<()>,
 }
 
+/// The shards that are to have tables. A store that has registered itself holds nothing before its first record.
+fn hot_of(store: &Store, is_registered: bool) -> ShardSet {
+    if is_registered && !store.has_records() {
+        ShardSet::EMPTY
+    } else {
+        store.hot()
+    }
+}
+
 impl Engine {
     /// An engine over what is stored: loads the tables of every corpus, then takes changes. A shard that cannot be read
     /// stays without tables (HC3), if there are records of shards: without them, it would seem to be empty.
@@ -98,7 +107,7 @@ impl Engine {
         max_answer_bytes: usize,
     ) -> Result<Self, OpenError> {
         let store = Arc::new(store);
-        let hot = store.hot();
+        let hot = hot_of(&store, corpus_records.is_some());
         let (corpora, unread) = threads.install(|| NodeCorpora::load(&store, hot));
         let mut damaged = ShardSet::EMPTY;
         for (shard, error) in unread {
@@ -268,7 +277,8 @@ impl Engine {
 
     /// The shards that are to have tables by the records applied so far, and have not yet.
     pub(crate) fn unbuilt(&self) -> ShardSet {
-        self.store.hot().difference(&self.heat.built())
+        let hot = hot_of(&self.store, self.corpus_records.is_some());
+        hot.difference(&self.heat.built())
     }
 
     /// The shards with a segment that was found damaged.

@@ -584,6 +584,7 @@ async fn a_node_that_has_registered_itself_compares_no_maps_before_its_first_rec
     };
     registered.create_corpus(target.clone()).await.unwrap();
     // It holds no shard yet.
+    assert!(registered.unbuilt().is_empty());
     assert!(registered.counts(target.clone()).await.unwrap().is_empty());
     let refused = registered.open_to_change(&target, ShardSet::ALL).await;
     assert!(matches!(refused, Err(NodeError::WrongEpoch(ShardSet::ALL))));

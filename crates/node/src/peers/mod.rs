@@ -41,7 +41,7 @@ pub(crate) use news::{columns_of, records_of};
 pub use pings::{StoreNews, answers, ask_store, ask_store_to_count, heard_of};
 pub use scrubbing::{
     ReplicaState, ScrubDifference, ScrubError, ScrubOptions, ScrubSummary, compare_shard,
-    scrub_shard, sum_cells_of,
+    scrub_shard, settled_before, sum_cells_of,
 };
 pub(crate) use scrubbing::{scrub, sum_cells};
 

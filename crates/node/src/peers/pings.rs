@@ -172,6 +172,8 @@ pub struct StoreNews {
     pub epochs: Vec<(ShardId, Epoch)>,
     /// Whether it has room for copies of shards that it never held.
     pub has_room_for_copies: bool,
+    /// The shards whose tables it has yet to make.
+    pub unbuilt: ShardSet,
     /// The documents stored in each shard that it searches, over all corpora. Shards without any are left out. `None` if
     /// it was not asked, is too busy, or of a version that does not count.
     pub document_counts: Option<BTreeMap<ShardId, u64>>,
@@ -207,6 +209,7 @@ async fn ask_for_news(
     let answer = answer.into_inner();
     let sign = sign_of(&answer, store).ok()?;
     Some(StoreNews {
+        unbuilt: sign.unbuilt,
         epochs: sign.reports.unwrap_or_default(),
         // One of an earlier version does not say: it stays away by itself.
         has_room_for_copies: answer.has_room_for_copies != Some(false),

@@ -261,11 +261,14 @@ impl Replicas {
         standing.map_or(Epoch::NONE, |(record, _)| record.epoch)
     }
 
-    /// The shards that are in sync by the records that are applied, by their epochs.
+    /// The shards that are in sync by the records that are applied, by their epochs. One that is yet to be filled is left
+    /// out: where the metadata is lost, no cluster begins with it (FO4).
     pub(crate) fn in_sync(&self) -> BTreeMap<Epoch, ShardSet> {
         let mut in_sync = BTreeMap::<_, ShardSet>::new();
         for (&shard, held) in &self.by_shard {
-            if let Some((record, Role::InSync)) = held.replica.standing() {
+            if let Some((record, Role::InSync)) = held.replica.standing()
+                && !record.is_rebuilt()
+            {
                 in_sync.entry(record.epoch).or_default().insert(shard);
             }
         }

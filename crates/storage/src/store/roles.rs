@@ -83,6 +83,15 @@ impl Store {
         })
     }
 
+    /// Whether a shard that the store holds is yet to be filled. No other store holds it then, and none has tables of it.
+    #[must_use]
+    pub fn is_rebuilt(&self, shard: ShardId) -> bool {
+        let replicas = self.replicas.read();
+        let held = replicas.by_shard.get(&shard);
+        let standing = held.and_then(|held| held.replica.standing());
+        standing.is_some_and(|(record, _)| record.is_rebuilt())
+    }
+
     fn shards_with(&self, is_meant: impl Fn(&ShardRecord, Role) -> bool) -> ShardSet {
         if !self.has_records() {
             return self.shards();

@@ -1,4 +1,5 @@
-//! What only an operator may decide: that a shard goes on with one store, without those that are gone for good.
+//! What only an operator may decide: that a shard goes on with one store, without those that are gone for good. Or that it
+//! begins anew, as all that held it are.
 //!
 //! Steps wait for a seal, and evictions leave stores in sync. Where too many stores are gone for that, the record stays,
 //! and writes wait. An operator knows more: that these stores do not run, and never will with what they hold. Then one
@@ -8,6 +9,9 @@
 //! - FO1: a forced record names one store, which was in sync by the record before.
 //! - FO2: it is installed by that store, and sealed, once each other store that answered has it on disk.
 //! - FO3: a store that did not answer has it, or a later one, before it takes or answers anything again.
+//! - FO4: a shard begins anew with one store, which never had a record of it, once none in sync answers. It takes changes,
+//!   and no other store comes to it. None is hot until an operator opens it: then it has what was acknowledged, as far as
+//!   any other shard has that.
 
 use super::record::{Epoch, InSync, ShardRecord, StoreId, seal_quorum};
 
@@ -20,6 +24,9 @@ pub enum ForceError {
     /// Start the store first: it does not answer either.
     #[error("store {0} does not answer")]
     Silent(StoreId),
+    /// Go on with the store: it has what was acknowledged.
+    #[error("store {0} is in sync, and answers")]
+    Answers(StoreId),
 }
 
 impl ShardRecord {
@@ -49,7 +56,7 @@ impl ShardRecord {
         let in_sync = vec![InSync {
             store,
             since: epoch,
-            hot: true,
+            hot: !self.is_rebuilt(),
         }];
         Ok(Self {
             epoch,
@@ -59,6 +66,40 @@ impl ShardRecord {
             previous,
             ..self.clone()
         })
+    }
+
+    /// The record by which the shard begins anew, in `store` alone, with nothing in it. `answers` tells the stores that
+    /// answer now. Those in sync never run again: only an operator knows that.
+    ///
+    /// # Errors
+    /// If a store in sync answers, or `store` does not.
+    pub fn rebuilt(
+        &self,
+        store: StoreId,
+        nonce: u64,
+        answers: impl Fn(StoreId) -> bool,
+    ) -> Result<Self, ForceError> {
+        let mut in_sync = self.in_sync.iter().map(|entry| entry.store);
+        if let Some(answering) = in_sync.find(|&store| answers(store)) {
+            return Err(ForceError::Answers(answering));
+        }
+        if !answers(store) {
+            return Err(ForceError::Silent(store));
+        }
+        let mut first = Self::first(self.epoch.generation + 1, &[store], nonce);
+        first.in_sync[0].hot = false;
+        Ok(Self {
+            hot: 0,
+            want: self.want,
+            min_in_sync: self.min_in_sync,
+            ..first
+        })
+    }
+
+    /// Whether the shard began anew, and is yet to be filled: it takes changes, and answers no search (FO4).
+    #[must_use]
+    pub const fn is_rebuilt(&self) -> bool {
+        self.hot == 0
     }
 
     /// Whether the shard cannot go on by itself while some stores do not answer. `reports` tells the epoch that a store

@@ -2,7 +2,7 @@
 //!
 //! # Invariants
 //! - EP5: after a step, at least as many stores in sync are hot as wished, or all of them. One of them is not lost, if any
-//!   store in sync is not.
+//!   store in sync is not. None is hot where none is wished (FO4).
 //! - EP6: a hot store gets cold only while as many others are hot as wished.
 
 use super::record::{ShardRecord, StoreId};
@@ -33,6 +33,7 @@ impl ShardRecord {
     /// Whether a store is to hold tables: a hot one in sync, or a learner that will be hot once it is in sync.
     pub fn is_hot(&self, store: StoreId) -> bool {
         match self.in_sync(store) {
+            _ if self.is_rebuilt() => false,
             Some(entry) => entry.hot,
             None => self.learner(store).is_some() && self.hot_in_sync() < usize::from(self.hot),
         }
@@ -74,7 +75,7 @@ impl ShardRecord {
     /// Makes cold stores in sync hot, until there are as many hot ones as wished, and one that is not lost. Those that are
     /// lost come last.
     pub(super) fn heat(&mut self, is_lost: impl Fn(StoreId) -> bool) {
-        loop {
+        while !self.is_rebuilt() {
             let is_enough = !self.is_too_cold();
             let mut hot = self.in_sync.iter().filter(|entry| entry.hot);
             let is_searched = hot.any(|entry| !is_lost(entry.store));

@@ -329,7 +329,8 @@ impl View {
         self.dead_learner(record).map(Step::DropLearner)
     }
 
-    /// Whether the own store would come to a shard if stores in sync reached it.
+    /// Whether the own store would come to a shard if stores in sync reached it. None comes to one that is yet to be
+    /// filled: what fills it goes to one store.
     pub fn is_wanted(&self, shard: ShardId, record: &ShardRecord) -> bool {
         let may_fill_in = self.is_target(shard) || !self.is_drained;
         let is_former = self.roles.get(&shard) == Some(&Role::None);
@@ -341,7 +342,8 @@ impl View {
         let stays_away = self.rests || self.is_fuller(record);
         let can_write = self.has_room && !self.disk_hangs;
         let can_come = can_write && (!stays_away || self.is_urgent(record));
-        !record.names(self.own) && is_meant && may_come && can_come
+        let may_be_joined = !record.names(self.own) && !record.is_rebuilt();
+        may_be_joined && is_meant && may_come && can_come
     }
 
     /// Whether a dead store cannot leave before another one is in sync.

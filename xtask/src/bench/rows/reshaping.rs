@@ -3,7 +3,7 @@
 use super::{Case, Promise, Target, Unit, row};
 
 pub(super) fn cases() -> Vec<Case> {
-    vec![drained(), rolling_restart(), moved(), compared()]
+    vec![drained(), rolling_restart(), moved(), compared(), rebuilt()]
 }
 
 /// The fields of a case in which nodes stop to hold shards, or restart.
@@ -113,6 +113,21 @@ fn compared() -> Case {
             let figure = figures.of("replicas_compared")?;
             let of = |field| figure.number(field);
             Ok(vec![of("seconds")?, of("sent")?, of("seconds_of_shards")?])
+        },
+    )
+}
+
+fn rebuilt() -> Case {
+    Case::heavy(
+        &[row(
+            "reshape-rebuilt",
+            "3 nodes, 1 replica, 10M bare documents, (5, 3): `cluster force --rebuild` of one lost shard, until it is searched",
+            Target::AtMost(20.0),
+            Unit::Seconds,
+        )],
+        |programs| {
+            let figures = programs.cluster(&["shard_rebuilt"])?;
+            Ok(vec![figures.of("shard_rebuilt")?.number("seconds")?])
         },
     )
 }

@@ -10,7 +10,7 @@ use simshard_cluster::{
 };
 use simshard_node::{ask_store, ask_store_to_count};
 use simshard_topology::replication::{Epoch, ShardRecord, StoreId};
-use simshard_topology::{Candidate, NodeId, ShardId};
+use simshard_topology::{Candidate, NodeId, ShardId, ShardSet};
 use tokio::time::{Instant, sleep};
 
 use crate::exit::UsageError;
@@ -28,6 +28,8 @@ pub(super) struct Cluster {
     pub(super) reports: BTreeMap<StoreId, Reports>,
     /// Those that have no room for copies of shards that they never held.
     without_room: BTreeSet<StoreId>,
+    /// The shards whose tables each store has yet to make.
+    unbuilt: BTreeMap<StoreId, ShardSet>,
     /// The documents stored in the shards of each store, over all corpora, where it has counted them.
     document_counts: BTreeMap<StoreId, BTreeMap<ShardId, u64>>,
     settings: SettingsOfNodes,
@@ -49,8 +51,11 @@ impl Cluster {
         let counts = answers.iter();
         let counts =
             counts.filter_map(|(&store, answer)| Some((store, answer.document_counts.clone()?)));
+        let unbuilt = answers.iter();
+        let unbuilt = unbuilt.map(|(store, answer)| (*store, answer.unbuilt));
         Ok(Self {
             document_counts: counts.collect(),
+            unbuilt: unbuilt.collect(),
             without_room: without_room.map(|(store, _)| *store).collect(),
             reports: answers
                 .into_iter()
@@ -84,13 +89,20 @@ impl Cluster {
         }
     }
 
-    /// The documents of a shard. `None` if no hot replica has counted them.
+    /// The documents of a shard. `None` if no hot replica that answers searches has counted them.
     pub(super) fn documents(&self, shard: ShardId, record: &ShardRecord) -> Option<u64> {
+        let is_built = |store: StoreId| {
+            let unbuilt = self.unbuilt.get(&store);
+            let has_tables = unbuilt.is_some_and(|unbuilt| !unbuilt.contains(shard));
+            has_tables && self.report(shard, store) >= Some(record.epoch)
+        };
+        // A store tells of the shards that have documents, once it has tables of them.
+        let of_store = |store: StoreId| match self.document_counts.get(&store)?.get(&shard) {
+            Some(documents) => Some(*documents),
+            None => is_built(store).then_some(0),
+        };
         let hot = record.in_sync.iter().filter(|entry| entry.hot);
-        let counted = hot.filter_map(|entry| self.document_counts.get(&entry.store));
-        counted
-            .map(|counts| counts.get(&shard).copied().unwrap_or(0))
-            .max()
+        hot.filter_map(|entry| of_store(entry.store)).max()
     }
 
     /// Whether a store that answered has room for copies of shards that it never held.
@@ -147,6 +159,7 @@ pub(super) fn warn_of_bad(error: &MetadataError) {
 struct Answer {
     reports: Reports,
     has_room: bool,
+    unbuilt: ShardSet,
     document_counts: Option<BTreeMap<ShardId, u64>>,
 }
 
@@ -156,6 +169,7 @@ async fn answer_of(store: &RegisteredStore) -> Option<Answer> {
     Some(Answer {
         reports: news.epochs.into_iter().collect(),
         has_room: news.has_room_for_copies,
+        unbuilt: news.unbuilt,
         document_counts: news.document_counts,
     })
 }

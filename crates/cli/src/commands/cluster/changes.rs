@@ -44,7 +44,10 @@ pub(super) fn changes(records: &ShardRecords, asked: &Asked) -> Finding {
                 format!("{shards} wait a moment, until the others go on without {silent}")
             }
             Waits::Stuck { alone } if alone.is_empty() => {
-                format!("{shards} wait for {silent}, and none that answers is in sync: start each")
+                format!(
+                    "{shards} wait for {silent}, and none that answers is in sync: start each, or else see `simshard \
+                     cluster force --rebuild`"
+                )
             }
             Waits::Stuck { alone } => format!(
                 "{shards} wait for {silent}: start one of them, or else let {} go on alone by `simshard cluster force`",

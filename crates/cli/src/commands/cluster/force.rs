@@ -1,4 +1,5 @@
-//! `simshard cluster force`: a node goes on alone with shards whose other nodes are gone for good.
+//! `simshard cluster force`: a node goes on alone with shards whose other nodes are gone for good, or begins those anew that
+//! all nodes have lost.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -12,18 +13,18 @@ use simshard_topology::{NodeId, ShardId, ShardSet};
 use tokio::time::{Instant, sleep};
 
 use super::asked::{ANSWER_TIMEOUT, Cluster, ask};
-use super::{MetadataArgs, node_name};
+use super::{MetadataArgs, node_name, rebuilding};
 use crate::completion;
 use crate::exit::UsageError;
 use crate::say::note;
 
 /// How long the nodes may take until they have the new records.
-const INSTALL_TIMEOUT: Duration = Duration::from_secs(30);
+pub(super) const INSTALL_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Arguments of `cluster force`.
 #[derive(Args, Debug)]
 pub struct ForceArgs {
-    /// The node that goes on alone: it runs, and holds the shards in sync
+    /// The node that goes on alone: it runs, and holds the shards in sync; with --rebuild, it never held them
     #[arg(long, value_name = "NODE", value_parser = node_name, add = completion::nodes())]
     pub from: NodeId,
     /// The shards that may be changed, such as 00-1f,80 [default: all that cannot go on by themselves]
@@ -32,6 +33,18 @@ pub struct ForceArgs {
     /// Nodes that do not run, and never will with the data that they hold
     #[arg(long, value_name = "NODE,…", value_delimiter = ',', value_parser = node_name, add = completion::nodes())]
     pub stopped: Vec<NodeId>,
+    /// Begin shards anew that are lost, and fill them with what the other shards have of them
+    #[arg(long)]
+    pub rebuild: bool,
+    /// Wait this long before shards are filled: longer than the largest --timeout-seconds of a router, as it may be ending
+    /// earlier changes
+    #[arg(
+        long,
+        value_name = "SECONDS",
+        default_value_t = 40,
+        requires = "rebuild"
+    )]
+    pub old_writes_seconds: u64,
     /// Where the metadata is.
     #[command(flatten)]
     pub metadata: MetadataArgs,
@@ -39,6 +52,9 @@ pub struct ForceArgs {
 
 pub(super) async fn run(args: &ForceArgs) -> anyhow::Result<()> {
     let keys = args.metadata.keys()?;
+    if args.rebuild {
+        return rebuilding::run(&*keys, args).await;
+    }
     let cluster = Cluster::ask(&*keys).await?;
     let from = cluster.check_from(args)?;
     let records = shard_records(&*keys).await?;
@@ -51,7 +67,8 @@ pub(super) async fn run(args: &ForceArgs) -> anyhow::Result<()> {
         .collect();
     if stuck.is_empty() {
         note(
-            "nothing to do: the shards go on by themselves, or wait for the last node that holds them",
+            "nothing to do: the shards go on by themselves, or wait for the last node that holds them; if that one is \
+             gone for good, see --rebuild",
         );
         return Ok(());
     }
@@ -70,7 +87,7 @@ pub(super) async fn run(args: &ForceArgs) -> anyhow::Result<()> {
 
 impl Cluster {
     /// The store that is to go on, which runs.
-    fn check_from(&self, args: &ForceArgs) -> anyhow::Result<StoreId> {
+    pub(super) fn check_from(&self, args: &ForceArgs) -> anyhow::Result<StoreId> {
         let from = self.of_node(&args.from)?;
         if !self.answers(from.id) {
             bail!(
@@ -102,7 +119,8 @@ impl Cluster {
         let in_sync = self.names(in_sync.map(|entry| entry.store));
         let name = self.name(from);
         let lacking = format!(
-            "{name} does not hold shards {shards} in sync: for these, choose from {in_sync}"
+            "{name} does not hold shards {shards} in sync: for these, choose from {in_sync}, or see --rebuild if all of \
+             these are gone for good"
         );
         if meant.is_empty() {
             return Err(UsageError(lacking));
@@ -119,7 +137,11 @@ impl Cluster {
     }
 
     /// Refuses to go on before the operator has said of each node that does not answer that it does not run.
-    fn check_stopped(&self, args: &ForceArgs, meant: &ShardRecords) -> Result<(), UsageError> {
+    pub(super) fn check_stopped(
+        &self,
+        args: &ForceArgs,
+        meant: &ShardRecords,
+    ) -> Result<(), UsageError> {
         let named = meant.values().flat_map(|record| {
             let previous = record.previous.iter().copied();
             record.write_set().chain(previous)
@@ -141,7 +163,7 @@ impl Cluster {
     }
 
     /// Waits until all nodes that answered have the new records: then the store serves.
-    async fn wait_until_installed(
+    pub(super) async fn wait_until_installed(
         &self,
         from: StoreId,
         forced: &ShardRecords,
@@ -160,8 +182,8 @@ impl Cluster {
             if started.elapsed() > INSTALL_TIMEOUT {
                 let others = self.names(self.reports.keys().copied());
                 bail!(
-                    "the records are written, and {} does not serve yet: it waits for all of {others}. If one of them \
-                     has died meanwhile, run this command again",
+                    "the records are written, and {} has not installed them yet. It may wait for all of {others}. If one \
+                     of them has died meanwhile, run this command again",
                     store.node
                 );
             }

@@ -2,8 +2,8 @@
 
 use anyhow::bail;
 use clap::Args;
-use simshard_cluster::{KeyValueStore, set_targets, wish};
-use simshard_topology::replication::{Epoch, ShardRecord};
+use simshard_cluster::{KeyValueStore, set_targets, shard_records, wish};
+use simshard_topology::replication::{Epoch, ShardRecord, ShardRecords};
 use simshard_topology::{ShardId, ShardSet};
 use tokio::time::{Instant, sleep};
 
@@ -43,6 +43,7 @@ pub(super) async fn run(args: &ReplicationArgs) -> anyhow::Result<()> {
     }
     let keys = args.metadata.keys()?;
     // All that may be refused is known before anything is changed.
+    refuse_rebuilt(&shard_records(&*keys).await?)?;
     let layout = Layout::read(&*keys).await?;
     let plan = layout.planned(&layout.nodes(None)?, want.into())?;
     shares::warn_of_unmet(&plan);
@@ -60,12 +61,26 @@ pub(super) async fn run(args: &ReplicationArgs) -> anyhow::Result<()> {
     placing.wait(&*keys, &args.wait).await
 }
 
+/// Refuses to open shards to searches that are yet to be filled.
+fn refuse_rebuilt(records: &ShardRecords) -> anyhow::Result<()> {
+    let rebuilt = records.iter().filter(|(_, record)| record.is_rebuilt());
+    let rebuilt: ShardSet = rebuilt.map(|(shard, _)| *shard).collect();
+    if rebuilt.is_empty() {
+        return Ok(());
+    }
+    bail!(
+        "shards {rebuilt} are being rebuilt: end that by `simshard cluster force --rebuild` first"
+    )
+}
+
 /// Writes down how many replicas shards are to have, and how many of them hot.
 async fn wish_for(keys: &dyn KeyValueStore, want: u8, hot: u8) -> anyhow::Result<()> {
     let started = Instant::now();
     loop {
         let cluster = Cluster::ask(keys).await?;
-        let is_meant = |_, record: &ShardRecord| (record.want, record.hot) != (want, hot);
+        let is_meant = |_, record: &ShardRecord| {
+            !record.is_rebuilt() && (record.want, record.hot) != (want, hot)
+        };
         let report = |shard, store| cluster.report(shard, store).unwrap_or(Epoch::NONE);
         let wished = wish(keys, (want, hot), is_meant, report).await?;
         let Some((shard, error)) = wished.refused.first() else {

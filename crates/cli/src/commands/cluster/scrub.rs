@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use anyhow::bail;
 use clap::{Args, ValueEnum};
+use simshard_cluster::KeyValueStore;
 use simshard_node::ScrubOptions;
 use simshard_runtime::terminal::counted;
 use simshard_topology::{ShardId, ShardSet};
@@ -20,6 +21,12 @@ use crate::args::JsonArgs;
 use crate::say::{note, warn};
 use between::Compared;
 use manner::{Manner, Places, SHOWN};
+
+/// Documents that differ of which a node takes note at once, at most.
+const MOST_DIFFERENCES: u32 = 65_536;
+
+/// Passes over all pairs of shards, of which one must succeed at once, to fill shards.
+const MOST_PASSES: usize = 5;
 
 /// Arguments of `cluster scrub`.
 #[derive(Args, Debug)]
@@ -40,7 +47,7 @@ pub struct ScrubArgs {
     #[arg(long, value_name = "SHARDS", default_value = "2")]
     pub at_once: NonZeroUsize,
     /// Documents of a shard that differ of which its node takes note at once: each takes its id, and about 200 bytes
-    #[arg(long, value_name = "DOCUMENTS", default_value_t = 10_000, value_parser = clap::value_parser!(u32).range(1..=65_536))]
+    #[arg(long, value_name = "DOCUMENTS", default_value_t = 10_000, value_parser = clap::value_parser!(u32).range(1..=i64::from(MOST_DIFFERENCES)))]
     pub most_differences: u32,
     /// How the outcome is printed.
     #[command(flatten)]
@@ -92,6 +99,41 @@ pub(super) async fn run(args: &ScrubArgs) -> anyhow::Result<()> {
         between.print(args.output)?;
     }
     conclude(&within, &between.outcomes, args)
+}
+
+/// Fills shards with what all others have of them. Answers how many changes they got.
+pub(super) async fn fill(keys: &dyn KeyValueStore, shards: ShardSet) -> anyhow::Result<u64> {
+    let manner = Manner {
+        options: ScrubOptions {
+            // Clocks of routers may be ahead: all counts.
+            settled: Duration::ZERO,
+            repairs: true,
+            most_differences: MOST_DIFFERENCES,
+        },
+        at_once: NonZeroUsize::MIN,
+        output: JsonArgs { json: false },
+    };
+    let mut repaired = 0;
+    for _ in 0..MOST_PASSES {
+        let filled = between::compare(keys, manner, shards).await?;
+        let outcomes = filled.outcomes;
+        repaired += outcomes
+            .values()
+            .map(between::Outcome::repaired)
+            .sum::<u64>();
+        let failed = outcomes.iter();
+        let failed =
+            failed.filter_map(|(shard, outcome)| Some((*shard, outcome.problem.as_ref()?)));
+        if let Some(failed) = not_compared(&Vec::from_iter(failed), " with others") {
+            bail!("shards {shards} are not filled yet: {failed}; run this command again");
+        }
+        // Two shards that agree now may both lack what a third one has: an attempt that failed reached only some. What
+        // changes meanwhile reaches all shards by itself.
+        if !outcomes.values().any(|outcome| outcome.was_repeated) {
+            return Ok(repaired);
+        }
+    }
+    bail!("shards {shards} are not filled yet, as others change: run this command again")
 }
 
 /// Says which documents differ, and fails if some still do.

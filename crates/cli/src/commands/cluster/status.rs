@@ -151,7 +151,13 @@ fn searches(records: &ShardRecords, asked: &Asked) -> Finding {
     } else {
         format!("no hot replica answers: {shards}")
     };
-    let facts = json!({ "unanswered": shards.to_string() });
+    let rebuilt = shards_where(records, ShardRecord::is_rebuilt);
+    let details = if rebuilt.is_empty() {
+        details
+    } else {
+        format!("{details}; being rebuilt, by `simshard cluster force --rebuild`: {rebuilt}")
+    };
+    let facts = json!({ "unanswered": shards.to_string(), "rebuilt": rebuilt.to_string() });
     finding("searches", shards.is_empty(), details, facts)
 }
 

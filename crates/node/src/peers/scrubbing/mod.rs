@@ -165,12 +165,20 @@ fn replica(layout: &ClusterLayout, store: StoreId) -> Result<Replica, Status> {
     })
 }
 
-/// The last version of what counts as settled.
-fn settled(request: &pb::ScrubShardRequest) -> Version {
+/// The last version of what was changed this long ago. If it is no time at all, there is no last one: clocks of routers may
+/// be ahead.
+pub fn settled_before(settled: Duration) -> Version {
+    if settled.is_zero() {
+        return Version::MAX;
+    }
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
-    let settled = Duration::from_millis(request.settled_millis);
     let until = now.unwrap_or_default().saturating_sub(settled);
     Version::of_wall_time(u64::try_from(until.as_nanos()).unwrap_or(u64::MAX))
+}
+
+/// The last version of what a request compares.
+fn settled(request: &pb::ScrubShardRequest) -> Version {
+    settled_before(Duration::from_millis(request.settled_millis))
 }
 
 /// Documents that differ of which the node takes note at once.

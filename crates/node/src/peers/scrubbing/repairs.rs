@@ -103,7 +103,8 @@ impl Repair {
             fingerprints: fingerprints.map(|fingerprint| fingerprint.0).collect(),
             ids: self.documents.ids.clone(),
             version: self.state.version.0,
-            beyond_clock: false,
+            // A removal may be far ahead of all clocks; an insert is not.
+            beyond_clock: self.kind() == ChangeKind::Remove,
         }
     }
 }
@@ -122,6 +123,7 @@ pub(super) async fn repair_own(
             distance: repair.corpus.layout.distance(),
             planned_by: PlannedBy::Records(Arc::new([(shard, epoch)])),
         };
+        let is_removal = repair.kind() == ChangeKind::Remove;
         let change = Change {
             kind: repair.kind(),
             corpus: repair.corpus.uid,
@@ -129,7 +131,7 @@ pub(super) async fn repair_own(
             shards: ShardSet::from_iter([shard]),
             documents: repair.documents,
         };
-        let outcome = engine.change(target, change, false, None).await?;
+        let outcome = engine.change(target, change, is_removal, None).await?;
         if !outcome.refused.is_empty() {
             return Err(NodeError::WrongEpoch(outcome.refused).into());
         }

@@ -302,6 +302,23 @@ fn a_record_that_names_the_store_as_a_previous_one_is_installed() {
     }
 }
 
+/// FO4: where the metadata is lost, no cluster begins with a shard that is yet to be filled.
+#[test]
+fn a_shard_that_begins_anew_is_not_told_of_as_one_in_sync() {
+    let [own, lost] = [1, 9].map(|number| StoreId([number; 16]));
+    let emptied = ShardRecord::first(0, &[lost], 7).rebuilt(own, 8, |store| store == own);
+    let emptied = emptied.unwrap();
+    let mut replicas = Replicas::new(own);
+    for (record, is_told) in [(emptied.clone(), false), (emptied.wishing(1, 1), true)] {
+        let mut record = record;
+        record.epoch.number += u64::from(is_told);
+        let records = ShardRecords::from([(SHARD, Arc::new(record))]);
+        let news = replicas.news(&records, |_, _| Epoch::NONE).unwrap();
+        replicas.restore(&entries_of(&Operation::Install(news)).unwrap(), 1);
+        assert_eq!(!replicas.in_sync().is_empty(), is_told);
+    }
+}
+
 /// A directory is of version 1 until it installs a record.
 #[test]
 fn only_what_has_installed_records_is_of_version_2() {

@@ -438,6 +438,9 @@ fn a_store_comes_back_where_there_is_room_and_gets_in_sync_once_it_has_copied() 
     unreached.reaching = BTreeSet::from([STORES[2]]);
     assert!(unreached.is_wanted(SHARD, &short));
     assert_eq!(unreached.step(SHARD, &short), None);
+    // FO4.
+    let unfilled = short.wishing(3, 0);
+    assert!(!unreached.is_wanted(SHARD, &unfilled));
     let earlier = Role::Copied { added: Epoch::NONE };
     assert_eq!(back(earlier, &[1], &record), None);
 }

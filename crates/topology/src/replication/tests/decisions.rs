@@ -362,6 +362,42 @@ fn a_forced_record_names_one_store_that_was_in_sync_and_waits_for_those_that_ans
     );
 }
 
+/// FO4.
+#[test]
+fn a_shard_begins_anew_with_a_store_that_never_held_it_once_none_in_sync_answers() {
+    let lost = next(&record(2), Step::AddLearner(id(2))).unwrap();
+    let refused = |store, answering: &[u8]| {
+        let answers = |store: StoreId| answering.contains(&store.0[0]);
+        lost.rebuilt(store, 5, answers).unwrap_err()
+    };
+    assert_eq!(refused(id(3), &[1, 3]), ForceError::Answers(id(1)));
+    assert_eq!(refused(id(3), &[2]), ForceError::Silent(id(3)));
+    let emptied = lost.rebuilt(id(3), 5, |store| store.0[0] > 1).unwrap();
+    assert_eq!(emptied.epoch.to_string(), "1.1");
+    assert!(emptied.is_rebuilt() && !emptied.is_forced() && !lost.is_rebuilt());
+    assert!(emptied.is_sealed(|_| Epoch::NONE));
+    assert_eq!((emptied.want, emptied.write_set().count()), (2, 1));
+    // One that has had a record of the shard has something, or lost it.
+    let mut held = Replica::new(id(3));
+    let none = |_| Epoch::NONE;
+    assert_eq!(held.check_install(&emptied, none), Ok(()));
+    held.append(&Entry::Install(Arc::new(record(2))));
+    let no_copy = Err(InstallError::NoCopy(emptied.epoch));
+    assert_eq!(held.check_install(&emptied, none), no_copy);
+
+    // No step makes a store hot, until an operator does.
+    let searched = |_| Searched::Well;
+    assert_eq!(emptied.heating(id(3), searched), None);
+    let kept = next(&emptied, Step::Keep).unwrap();
+    let learning = next(&emptied, Step::AddLearner(id(4))).unwrap();
+    assert!(!learning.is_hot(id(4)));
+    assert_eq!((hot(&kept), hot(&learning)), (vec![false], vec![false]));
+    let forced = kept.forced(id(3), 9, |store| store == id(3)).unwrap();
+    assert!(!forced.is_hot(id(3)) && forced.is_rebuilt());
+    let opened = kept.wishing(2, 1).heating(id(3), searched);
+    assert_eq!(opened, Some(Step::Keep));
+}
+
 #[test]
 fn a_shard_is_stuck_only_where_no_step_leads_on() {
     let first = record(3);

@@ -4,12 +4,11 @@
 //! a node of the lower one compares their documents.
 
 use std::collections::BTreeMap;
-use std::time::{Duration, SystemTime};
 
 use futures_util::{StreamExt, TryStreamExt, stream};
 use serde_json::{Map, Value, json};
 use simshard_cluster::{CorpusState, KeyValueStore, RegisteredStore, recorded_corpora};
-use simshard_node::{ScrubDifference, ScrubError, compare_shard, sum_cells_of};
+use simshard_node::{ScrubDifference, ScrubError, compare_shard, settled_before, sum_cells_of};
 use simshard_topology::{CorpusUid, ShardId, ShardSet, Version};
 
 use super::manner::{Manner, Patience, Places, SHOWN, state_text, state_value};
@@ -40,6 +39,8 @@ pub(super) struct Outcome {
     differences: u64,
     /// Those of them that are repaired.
     repaired: u64,
+    /// Whether an attempt failed: what it had begun may be in some of the shards only.
+    pub(super) was_repeated: bool,
     /// Why some were not compared.
     pub(super) problem: Option<String>,
     /// Some of the documents that differ, as a user is told of them.
@@ -54,6 +55,11 @@ impl Outcome {
             problem: Some(problem),
             ..Self::default()
         }
+    }
+
+    /// Documents that differed, once for each other shard, and are repaired.
+    pub(super) const fn repaired(&self) -> u64 {
+        self.repaired
     }
 
     /// Documents that differ still.
@@ -188,6 +194,7 @@ impl Comparison<'_> {
         let mut places = Places::read(self.keys).await?;
         for other in others.iter() {
             while let Err(error) = self.pair(shard, other, &places, &mut outcome).await? {
+                outcome.was_repeated = true;
                 if !error.may_succeed_later || !self.patience.is_left().await {
                     outcome.missed.insert(other);
                     outcome.problem.get_or_insert(error.to_string());
@@ -243,13 +250,6 @@ impl Comparison<'_> {
         };
         Ok(compared.map(|_| ()))
     }
-}
-
-/// The last version of what was changed this long ago.
-fn settled_before(settled: Duration) -> Version {
-    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
-    let until = now.unwrap_or_default().saturating_sub(settled);
-    Version::of_wall_time(u64::try_from(until.as_nanos()).unwrap_or(u64::MAX))
 }
 
 /// The shards that were compared, joined.

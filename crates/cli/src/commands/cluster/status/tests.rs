@@ -79,6 +79,13 @@ fn shards_that_no_hot_replica_answers_for_are_named() {
         cold_only.columns(),
         "searches\tno\tno hot replica answers: 80"
     );
+    let rebuilt = records(|record| {
+        *record = record.rebuilt(id(4), 8, |store| store == id(4)).unwrap();
+    });
+    assert_eq!(
+        searches(&rebuilt, &asked(&[1, 2, 3])).details,
+        "no hot replica answers: 80; being rebuilt, by `simshard cluster force --rebuild`: 80"
+    );
 }
 
 #[test]
@@ -141,7 +148,7 @@ fn changes_that_wait_are_named_with_what_ends_the_wait() {
     assert_eq!(
         lost.details,
         "00-7f,81-ff wait a moment, until the others go on without n1; 80 wait for n1, and none that \
-         answers is in sync: start each"
+         answers is in sync: start each, or else see `simshard cluster force --rebuild`"
     );
     // A learner takes each change, too.
     let learning = records(|record| {

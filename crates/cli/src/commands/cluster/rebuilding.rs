@@ -1,0 +1,200 @@
+//! Shards that begin anew, as all that held them is lost, and are filled from the other shards.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use anyhow::bail;
+use simshard_cluster::{KeyValueStore, rebuild, shard_records, wish};
+use simshard_runtime::terminal::counted;
+use simshard_topology::replication::{Epoch, ShardRecord, ShardRecords, StoreId};
+use simshard_topology::{ShardId, ShardSet};
+use tokio::time::{Instant, sleep};
+
+use super::asked::{ANSWER_TIMEOUT, Cluster};
+use super::force::{ForceArgs, INSTALL_TIMEOUT};
+use super::{HOT, scrub};
+use crate::exit::UsageError;
+use crate::progress;
+use crate::say::note;
+
+/// Begins lost shards anew, fills them, and opens them to searches. What an earlier run began is ended, too.
+pub(super) async fn run(keys: &dyn KeyValueStore, args: &ForceArgs) -> anyhow::Result<()> {
+    let within = args.shards.unwrap_or(ShardSet::ALL);
+    let begun = begin(keys, args, within).await?;
+    if begun.is_empty() {
+        note("nothing to do: a node in sync answers for each of these shards");
+        return Ok(());
+    }
+    wait(args.old_writes_seconds).await;
+    let changes = scrub::fill(keys, shards(&begun)).await?;
+    open(keys, &begun).await?;
+    tell(keys, &begun, changes).await
+}
+
+fn shards(records: &ShardRecords) -> ShardSet {
+    records.keys().copied().collect()
+}
+
+/// Lets the lost shards begin anew. Answers the records of all that are to be filled.
+async fn begin(
+    keys: &dyn KeyValueStore,
+    args: &ForceArgs,
+    within: ShardSet,
+) -> anyhow::Result<ShardRecords> {
+    let cluster = Cluster::ask(keys).await?;
+    let from = cluster.check_from(args)?;
+    let records = shard_records(keys).await?.into_iter();
+    let lost: ShardRecords = records
+        .filter(|(shard, record)| within.contains(*shard) && cluster.has_lost(record))
+        .collect();
+    if !lost.is_empty() {
+        cluster.check_never_held(from, &lost)?;
+        cluster.check_stopped(args, &lost)?;
+        let is_meant = |shard, record: &ShardRecord| {
+            let lost = lost.get(&shard);
+            lost.is_some_and(|lost| lost.epoch == record.epoch)
+        };
+        let rebuilt = rebuild(keys, from, is_meant, |store| cluster.answers(store)).await?;
+        if !rebuilt.taken.is_empty() {
+            let shards = shards(&rebuilt.taken);
+            note(format!(
+                "{} begins shards {shards} anew: they take changes now, and answer searches once they are filled",
+                args.from
+            ));
+        }
+        cluster.wait_until_installed(from, &rebuilt.taken).await?;
+    }
+    let records = shard_records(keys).await?;
+    let still_lost = records
+        .iter()
+        .filter(|(_, record)| cluster.has_lost(record));
+    let still_lost: ShardSet = still_lost.map(|(shard, _)| *shard).collect();
+    // All that were begun, also by an earlier run: each may have what another one lacks.
+    let begun = records.into_iter();
+    let begun: ShardRecords = begun.filter(|(_, record)| record.is_rebuilt()).collect();
+    if !begun.is_empty() && !still_lost.is_empty() {
+        bail!(
+            "shards {still_lost} are lost too, and may have what {} lack: begin them first, by --shards {still_lost}",
+            shards(&begun)
+        );
+    }
+    Ok(begun)
+}
+
+impl Cluster {
+    /// Whether no store in sync answers.
+    fn has_lost(&self, record: &ShardRecord) -> bool {
+        let mut in_sync = record.in_sync.iter();
+        !in_sync.any(|entry| self.answers(entry.store))
+    }
+
+    /// Refuses a store that has had a record of a shard: it is no empty one.
+    fn check_never_held(&self, from: StoreId, lost: &ShardRecords) -> Result<(), UsageError> {
+        let has_record = |shard: ShardId, store| self.report(shard, store) != Some(Epoch::NONE);
+        let held: ShardSet = shards(lost)
+            .iter()
+            .filter(|shard| has_record(*shard, from))
+            .collect();
+        if held.is_empty() {
+            return Ok(());
+        }
+        let answering = self.reports.keys().copied();
+        let others =
+            answering.filter(|store| !shards(lost).iter().any(|shard| has_record(shard, *store)));
+        let others = self.names(others);
+        let choose = if others.is_empty() {
+            "start a new node, and choose that".to_owned()
+        } else {
+            format!("choose from {others}")
+        };
+        Err(UsageError(format!(
+            "{} held shards {held} before: {choose}, or other shards by --shards",
+            self.name(from)
+        )))
+    }
+}
+
+/// Waits until routers have given up what they began by the records of before.
+async fn wait(seconds: u64) {
+    let bar = progress::bar("waiting until earlier changes have ended", Some(seconds));
+    for _ in 0..seconds {
+        sleep(Duration::from_secs(1)).await;
+        bar.inc(1);
+    }
+    bar.finish_and_clear();
+}
+
+/// Opens shards to searches, with as many hot replicas as the others have. Only those that are still what was filled.
+async fn open(keys: &dyn KeyValueStore, filled: &ShardRecords) -> anyhow::Result<()> {
+    let records = shard_records(keys).await?;
+    let most = records.values().map(|record| record.hot).max();
+    let most = most.filter(|most| *most > 0).unwrap_or(HOT);
+    let wants: BTreeSet<u8> = filled.values().map(|record| record.want).collect();
+    let started = Instant::now();
+    loop {
+        let cluster = Cluster::ask(keys).await?;
+        let report = |shard, store| cluster.report(shard, store).unwrap_or(Epoch::NONE);
+        let mut refused = None;
+        for &want in &wants {
+            let is_meant = |shard, record: &ShardRecord| {
+                let of_filled = filled.get(&shard).map(|record| record.epoch.generation);
+                let is_filled = of_filled == Some(record.epoch.generation);
+                record.want == want && record.is_rebuilt() && is_filled
+            };
+            let opened = wish(keys, (want, most.min(want).max(1)), is_meant, report).await?;
+            refused = refused.or_else(|| opened.refused.into_iter().next());
+        }
+        let Some((shard, error)) = refused else {
+            return check_open(keys, filled).await;
+        };
+        if started.elapsed() > INSTALL_TIMEOUT {
+            bail!(
+                "shard {shard} is filled, and cannot be opened now: {error}; run this command again"
+            );
+        }
+        sleep(ANSWER_TIMEOUT / 5).await;
+    }
+}
+
+/// Fails if a shard is yet to be opened: another operator may have begun it anew meanwhile.
+async fn check_open(keys: &dyn KeyValueStore, filled: &ShardRecords) -> anyhow::Result<()> {
+    let records = shard_records(keys).await?;
+    let is_closed = |shard: &ShardId| records.get(shard).is_none_or(|record| record.is_rebuilt());
+    let closed: ShardSet = shards(filled)
+        .iter()
+        .filter(|shard| is_closed(shard))
+        .collect();
+    if !closed.is_empty() {
+        bail!("shards {closed} have begun anew once more since: run this command again");
+    }
+    Ok(())
+}
+
+/// Says what the shards hold, once they are searched.
+async fn tell(keys: &dyn KeyValueStore, filled: &ShardRecords, changes: u64) -> anyhow::Result<()> {
+    let shards = shards(filled);
+    let filled_by = counted(changes, "change");
+    let started = Instant::now();
+    loop {
+        let cluster = Cluster::ask(keys).await?;
+        let records = shard_records(keys).await?;
+        let counts = shards
+            .iter()
+            .map(|shard| cluster.documents(shard, records.get(&shard)?));
+        let documents = counts.sum::<Option<u64>>();
+        let hold = match documents {
+            Some(documents) => format!("hold {}", counted(documents, "document")),
+            None if started.elapsed() > INSTALL_TIMEOUT => {
+                "are searched once their tables are made".to_owned()
+            }
+            None => {
+                sleep(ANSWER_TIMEOUT / 5).await;
+                continue;
+            }
+        };
+        note(format!(
+            "shards {shards} are filled by {filled_by}, and {hold}; documents that no other shard has are lost"
+        ));
+        return Ok(());
+    }
+}
