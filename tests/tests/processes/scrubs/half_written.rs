@@ -171,6 +171,20 @@ pub(super) async fn write_in(
     );
 }
 
+/// Without an age, changes that are on their way are seen too. Else they are not, until they are old enough.
+async fn check_agree(cluster: &ProcessCluster, stored: usize) {
+    let compared = |settled| {
+        let scrubbed = scrub(cluster, settled, &[]);
+        scrubbed.assert_agrees();
+        scrubbed.compared()
+    };
+    assert!(compared("0") > stored as u64);
+    until("documents are a second old", async || {
+        compared("1") > stored as u64
+    })
+    .await;
+}
+
 /// SB1, SB2.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn changes_on_their_way_are_no_differences_and_half_written_ones_are_healed_beside_them() {
@@ -186,17 +200,7 @@ async fn changes_on_their_way_are_no_differences_and_half_written_ones_are_heale
     if let Some(writers) = &writers {
         writers.until_more(100).await;
     }
-    // Without an age, changes that are on their way are seen too. Else they are not, until they are old enough.
-    let compared = |settled| {
-        let scrubbed = scrub(&cluster, settled, &[]);
-        scrubbed.assert_agrees();
-        scrubbed.compared()
-    };
-    assert!(compared("0") > stored.len() as u64);
-    until("documents are a second old", async || {
-        compared("1") > stored.len() as u64
-    })
-    .await;
+    check_agree(&cluster, stored.len()).await;
 
     let (added, removed) = (named("added", 2), &stored[..20]);
     half_write(&cluster, 0, pb::ChangeKind::Insert, &added).await;
