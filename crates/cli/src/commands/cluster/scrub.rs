@@ -25,6 +25,9 @@ use manner::{Manner, Places, SHOWN};
 /// Documents that differ of which a node takes note at once, at most.
 const MOST_DIFFERENCES: u32 = 65_536;
 
+/// Shards that are compared at once to fill others.
+const FILLED_AT_ONCE: NonZeroUsize = NonZeroUsize::new(4).unwrap();
+
 /// Passes over all pairs of shards, of which one must succeed at once, to fill shards.
 const MOST_PASSES: usize = 5;
 
@@ -110,7 +113,7 @@ pub(super) async fn fill(keys: &dyn KeyValueStore, shards: ShardSet) -> anyhow::
             repairs: true,
             most_differences: MOST_DIFFERENCES,
         },
-        at_once: NonZeroUsize::MIN,
+        at_once: FILLED_AT_ONCE,
         output: JsonArgs { json: false },
     };
     let mut repaired = 0;

@@ -105,6 +105,9 @@ impl Between {
     /// Compares, and repairs, as many documents at once as it may take note of.
     async fn pair(&self, other: ShardId, telling: &mut Telling) -> Result<(), Status> {
         let reader = self.reader(other)?;
+        if self.record.is_rebuilt() || self.record(other)?.is_rebuilt() {
+            telling.log_none();
+        }
         let places = [(self.shard, self.own), (other, reader.store)];
         let mut after: Option<Key> = None;
         loop {

@@ -22,6 +22,8 @@ pub(super) type Place = (ShardId, StoreId);
 pub(super) struct Telling {
     messages: mpsc::Sender<Result<pb::ScrubShardResponse, Status>>,
     summary: pb::ScrubSummary,
+    /// How many documents are logged one by one.
+    logged: u64,
 }
 
 impl Telling {
@@ -29,7 +31,13 @@ impl Telling {
         Self {
             messages,
             summary: pb::ScrubSummary::default(),
+            logged: LOGGED_DIFFERENCES,
         }
+    }
+
+    /// Logs no single document from now on: a shard is filled, so that it lacks them is no news.
+    pub(super) const fn log_none(&mut self) {
+        self.logged = 0;
     }
 
     /// What all comes to, so far.
@@ -54,7 +62,7 @@ impl Telling {
             let mut message = pb::ScrubShardResponse::default();
             for (number, difference) in (number..).zip(some) {
                 let repaired = left.binary_search(difference).is_err();
-                if number < LOGGED_DIFFERENCES {
+                if number < self.logged {
                     log(places, difference, repaired);
                 }
                 message
