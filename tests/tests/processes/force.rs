@@ -39,8 +39,9 @@ fn force(cluster: &ProcessCluster, more: &[&str]) -> Output {
     block_in_place(|| run(binary(), [&args[..], more].concat(), ""))
 }
 
+/// A command ended with this code, and said this among other things.
 #[track_caller]
-fn assert_says(output: &Output, code: i32, part: &str) {
+pub(crate) fn assert_says(output: &Output, code: i32, part: &str) {
     let said = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(code), "{said}");
     assert!(said.contains(part), "{said}");

@@ -12,6 +12,7 @@ use simshard_testkit::{End, Oracle, ProcessCluster, Running, Shape, binary, run,
 use simshard_topology::ShardId;
 use tokio::task::block_in_place;
 
+use crate::force::assert_says;
 use crate::load::create;
 use crate::readiness::until_ready;
 use crate::records::records;
@@ -85,13 +86,6 @@ async fn begin_only(cluster: &ProcessCluster, args: &[&str]) {
     })
     .await;
     begun.kill();
-}
-
-#[track_caller]
-fn assert_says(output: &Output, code: i32, part: &str) {
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(code), "{said}");
-    assert!(said.contains(part), "{said}");
 }
 
 /// FO4.

@@ -8,10 +8,9 @@ use serde_json::Value;
 use simshard_simhash::synthetic::Data;
 
 use super::figures::HeldCorpus;
-use super::processes::Replicas;
+use super::processes::{Cluster, Replicas};
 use super::session::Session;
 use super::settings::{NODES, Settings, TEN_MILLION};
-use super::site::Site;
 use crate::figure;
 
 const REPLICAS: Replicas = Replicas { all: 3, hot: 2 };
@@ -47,9 +46,8 @@ pub(super) async fn measure(settings: &Settings) -> anyhow::Result<()> {
     session
         .load(&Data::Random.fingerprints(n, settings.seed))
         .await?;
-    let metadata = session.cluster.metadata();
-    let replicas = scrub(&metadata, "replicas")?;
-    let shards = scrub(&metadata, "shards")?;
+    let replicas = scrub(&session.cluster, "replicas")?;
+    let shards = scrub(&session.cluster, "shards")?;
     let elements = replicas.sum("compared")?;
     ensure!(elements >= n as u64, "{elements} elements were compared");
     let bytes = replicas.sum("message_bytes")?;
@@ -72,16 +70,10 @@ pub(super) async fn measure(settings: &Settings) -> anyhow::Result<()> {
 }
 
 /// Compares replicas, or shards, which must agree.
-fn scrub(metadata: &str, what: &str) -> anyhow::Result<Comparison> {
-    let mut command = Site::default().own_program()?;
-    command.args(["cluster", "scrub", "--json", "--settled-seconds", "0"]);
-    command.args(["--only", what, "--metadata", metadata]);
+fn scrub(cluster: &Cluster, what: &str) -> anyhow::Result<Comparison> {
     let start = Instant::now();
-    let output = command.output().context("cannot run the command")?;
+    let printed = cluster.ask(&["scrub", "--json", "--settled-seconds", "0", "--only", what])?;
     let seconds = start.elapsed().as_secs_f64();
-    let said = String::from_utf8_lossy(&output.stderr);
-    ensure!(output.status.success(), "the comparison fails: {said}");
-    let printed = String::from_utf8(output.stdout)?;
     let rows = printed.lines().map(serde_json::from_str);
     let rows = rows.collect::<Result<Vec<Value>, _>>()?;
     let agree = rows.iter().all(|row| row["state"] == "agrees");

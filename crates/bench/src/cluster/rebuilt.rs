@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use anyhow::{Context, ensure};
+use anyhow::Context;
 use serde::Serialize;
 use simshard_cluster::{key_values_at, registered_stores, shard_records};
 use simshard_simhash::synthetic::{Data, queries};
@@ -13,7 +13,6 @@ use super::process::End;
 use super::processes::Replicas;
 use super::session::{Session, distinct};
 use super::settings::{BARE, DISTANCE, NODES, Settings, TEN_MILLION};
-use super::site::Site;
 use crate::figure;
 
 const REPLICAS: Replicas = Replicas { all: 1, hot: 1 };
@@ -36,20 +35,17 @@ pub(super) async fn measure(settings: &Settings) -> anyhow::Result<()> {
     let stored = Data::Random.fingerprints(n, settings.seed);
     let mut session = Session::start(settings, NODES, Some(REPLICAS))?;
     session.load(&stored).await?;
-    let metadata = session.cluster.metadata();
-    let others = all_but_one(&metadata, "n3").await?;
-    run(
-        &["move", "--shards", &others.to_string(), "--to", "n2"],
-        &metadata,
-    )?;
+    let others = all_but_one(&session.cluster.metadata(), "n3").await?;
+    let others = others.to_string();
+    session
+        .cluster
+        .ask(&["move", "--shards", &others, "--to", "n2"])?;
     let lost = session.cluster.nodes.pop();
     lost.context("there are nodes")?.end(End::Kill)?;
     let start = Instant::now();
     let rebuild = ["force", "--rebuild", "--from", "n1", "--stopped", "n3"];
-    run(
-        &[&rebuild[..], &["--old-writes-seconds", "0"]].concat(),
-        &metadata,
-    )?;
+    let rebuild = [&rebuild[..], &["--old-writes-seconds", "0"]].concat();
+    session.cluster.ask(&rebuild)?;
     let figure = Rebuilt {
         corpus: HeldCorpus::new(settings, "shard_rebuilt", n, NODES),
         seconds: start.elapsed().as_secs_f64(),
@@ -75,16 +71,4 @@ async fn all_but_one(metadata: &str, node: &str) -> anyhow::Result<ShardSet> {
     let records = shard_records(&*keys).await?;
     let own = records.iter().filter(|(_, record)| record.names(store));
     Ok(own.map(|(shard, _)| *shard).skip(1).collect())
-}
-
-fn run(args: &[&str], metadata: &str) -> anyhow::Result<()> {
-    let mut command = Site::default().own_program()?;
-    command
-        .arg("cluster")
-        .args(args)
-        .args(["--metadata", metadata]);
-    let output = command.output().context("cannot run the command")?;
-    let said = String::from_utf8_lossy(&output.stderr);
-    ensure!(output.status.success(), "{args:?} fails: {said}");
-    Ok(())
 }

@@ -115,41 +115,36 @@ fn failures_are_measured_while_requests_go_on() {
     assert!(is_empty(folder.path()));
 }
 
-#[test]
-fn comparisons_are_measured() {
+/// The figure of a case of a few documents.
+fn figure_of(case: &str) -> Value {
     let folder = folder();
-    let few = "bench cluster --n 2500 --batch 100 --json --case replicas_compared --folder";
-    let arguments = few
-        .split_whitespace()
-        .chain([folder.path().to_str().unwrap()]);
+    let few = "bench cluster --n 2500 --batch 100 --json --case";
+    let place = ["--folder", folder.path().to_str().unwrap()];
+    let arguments = few.split_whitespace().chain([case]).chain(place);
     let output = run(BINARY, arguments, "");
     let log = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{log}");
+    assert!(is_empty(folder.path()));
     let figure: Value = serde_json::from_slice(&output.stdout).unwrap();
-    assert_eq!(figure["case"], "replicas_compared");
+    assert_eq!(figure["case"], case);
+    figure
+}
+
+#[test]
+fn comparisons_are_measured() {
+    let figure = figure_of("replicas_compared");
     // Each document is in up to four shards.
     let elements = figure["elements"].as_u64().unwrap();
     assert!((7500..=10_000).contains(&elements), "{figure}");
     for field in ["seconds", "sent", "seconds_of_shards"] {
         assert!(figure[field].as_f64().unwrap() > 0.0, "{figure}");
     }
-    assert!(is_empty(folder.path()));
 }
 
 #[test]
 fn the_rebuilding_of_a_lost_shard_is_measured() {
-    let folder = folder();
-    let few = "bench cluster --n 2500 --batch 100 --json --case shard_rebuilt --folder";
-    let arguments = few
-        .split_whitespace()
-        .chain([folder.path().to_str().unwrap()]);
-    let output = run(BINARY, arguments, "");
-    let log = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{log}");
-    let figure: Value = serde_json::from_slice(&output.stdout).unwrap();
-    assert_eq!(figure["case"], "shard_rebuilt");
+    let figure = figure_of("shard_rebuilt");
     assert!(figure["seconds"].as_f64().unwrap() > 0.0, "{figure}");
-    assert!(is_empty(folder.path()));
 }
 
 /// Only root may cut links.
