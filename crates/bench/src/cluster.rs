@@ -2,6 +2,7 @@
 
 mod alone;
 mod check;
+mod commands;
 mod compared;
 mod copies;
 mod disk;
