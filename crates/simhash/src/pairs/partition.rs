@@ -8,9 +8,13 @@ use rayon::prelude::*;
 
 use crate::counting;
 use crate::layout::low_bits;
+use crate::scan::Zeroed;
 
 /// Most bits of a digit: as many buckets are written to at once, and caches hold no more lines.
 const DIGIT_BITS: u32 = 11;
+
+/// Bits of a digit if one cannot take all there are: then the first cache holds most of the lines.
+const FIRST_DIGIT_BITS: u32 = 10;
 
 /// Some bits of a fingerprint as a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,8 +28,13 @@ impl Digit {
     /// The leading bits of `mask`, which is not 0, as a digit with at least that many values, if
     /// there are bits enough and caches allow it.
     pub(super) fn leading(mask: u64, buckets: usize) -> Self {
-        let wanted = buckets.max(2).ilog2().min(DIGIT_BITS);
-        Self::of_bits(leading_bits(mask, wanted))
+        let wanted = buckets.max(2).ilog2();
+        let most = if wanted.min(mask.count_ones()) <= DIGIT_BITS {
+            DIGIT_BITS
+        } else {
+            FIRST_DIGIT_BITS
+        };
+        Self::of_bits(leading_bits(mask, wanted.min(most)))
     }
 
     /// The digit that these bits make, at least one. Without a gap between them it is their value;
@@ -75,6 +84,14 @@ impl Digit {
         counts.resize(self.digits(), 0);
         counting::count(counts, values.iter().map(|&value| self.of(value)));
     }
+
+    /// Puts values into buckets in `target`, which is as long, and sets `ends` to where each bucket ends.
+    pub(super) fn partition(self, values: &[u64], ends: &mut Vec<usize>, target: &mut [u64]) {
+        self.count(values, ends);
+        counting::to_starts(ends);
+        let by_digit = values.iter().map(|&value| (self.of(value), value));
+        counting::scatter(ends, by_digit, target);
+    }
 }
 
 /// The first `count` bits that are set, from the most significant on.
@@ -109,7 +126,7 @@ pub(super) fn varying_in_parallel(values: &[u64]) -> u64 {
 pub(super) struct Buckets {
     /// The values, bucket after bucket; in each they stand as they came. There may be more behind
     /// the last bucket, without a meaning.
-    pub(super) values: Vec<u64>,
+    pub(super) values: Zeroed<u64>,
     /// Where each bucket ends and the next one starts. Some are empty.
     pub(super) ends: Vec<usize>,
 }
@@ -117,11 +134,7 @@ pub(super) struct Buckets {
 impl Buckets {
     /// Fills itself anew; memory is used again.
     pub(super) fn partition(&mut self, values: &[u64], digit: Digit) {
-        digit.count(values, &mut self.ends);
-        counting::to_starts(&mut self.ends);
-        self.make_room(values.len());
-        let by_digit = values.iter().map(|&value| (digit.of(value), value));
-        counting::scatter(&mut self.ends, by_digit, &mut self.values[..values.len()]);
+        digit.partition(values, &mut self.ends, self.values.room(values.len()));
     }
 
     /// The same with all threads of the pool. However many there are, the outcome is the same.
@@ -140,19 +153,9 @@ impl Buckets {
         };
         self.ends.clear();
         self.ends.extend((0..digit.digits()).map(end_of));
-        self.make_room(values.len());
-
-        let parts = parts(&mut self.values[..values.len()], &counts);
+        let parts = parts(self.values.room(values.len()), &counts);
         let chunks = values.par_chunks(chunk_size).zip(parts);
         chunks.for_each(|(chunk, mut places)| scatter(chunk, digit, &mut places));
-    }
-
-    /// Makes room for `count` values; those that are there are lost.
-    fn make_room(&mut self, count: usize) {
-        if self.values.len() < count {
-            // Zeros from the system need no writing.
-            self.values = vec![0; count];
-        }
     }
 
     /// Only finds the ends, in values that stand in the order of their digits already.

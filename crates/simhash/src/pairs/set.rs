@@ -6,10 +6,13 @@ use super::directory::Directory;
 use super::partition::{Buckets, Digit, varying, varying_in_parallel};
 use crate::Fingerprint;
 use crate::layout::low_bits;
-use crate::scan::bits;
+use crate::scan::{bits, bits_mut};
 
 /// Fewer than this are sorted at once.
 const SMALL: usize = 1 << 12;
+
+/// So few values with one digit are sorted as they stand among the others.
+const FEW: usize = 16;
 
 /// Distinct fingerprints, ascending. The place of one is its number in this order, from 0.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -104,31 +107,46 @@ fn sorted(mut fingerprints: Vec<Fingerprint>) -> Vec<Fingerprint> {
     };
     let mut buckets = Buckets::default();
     buckets.partition_in_parallel(values, digit);
-    drop(fingerprints);
-    let Buckets { mut values, ends } = buckets;
-    let buckets = split_mut(&mut values, &ends);
+    let Buckets { values, ends } = buckets;
+    let targets = split_mut(bits_mut(&mut fingerprints), &ends);
+    let starts = std::iter::once(0).chain(ends.iter().copied());
+    let sources = starts.zip(&ends).map(|(start, &end)| &values[start..end]);
+    let buckets: Vec<(&[u64], &mut [u64])> = sources.zip(targets).collect();
     buckets
         .into_par_iter()
-        .for_each_init(Buckets::default, |memory, bucket| {
-            sort_bucket(bucket, memory);
+        .for_each_init(Vec::new, |ends, (source, target)| {
+            sort_bucket(source, ends, target);
         });
-    values.into_iter().map(Fingerprint).collect()
+    fingerprints
 }
 
-fn sort_bucket(bucket: &mut [u64], memory: &mut Buckets) {
-    let Some(digit) = leading_digit(varying(bucket), bucket.len()) else {
+/// Sorts values into `target`, which is as long. `ends` is memory that is used again.
+fn sort_bucket(values: &[u64], ends: &mut Vec<usize>, target: &mut [u64]) {
+    let Some(digit) = leading_digit(varying(values), values.len()) else {
+        target.copy_from_slice(values);
         return;
     };
-    memory.partition(bucket, digit);
-    bucket.copy_from_slice(&memory.values[..bucket.len()]);
+    digit.partition(values, ends, target);
     let mut start = 0;
-    for &end in &memory.ends {
-        match &mut bucket[start..end] {
-            [] | [_] => {}
-            [a, b] => (*a, *b) = (*a.min(b), *a.max(b)),
-            more => more.sort_unstable(),
+    for &end in ends.iter() {
+        if end - start > FEW {
+            target[start..end].sort_unstable();
         }
         start = end;
+    }
+    insertion_sort(target);
+}
+
+/// Sorts values that are nearly in order: none is far from its place.
+fn insertion_sort(values: &mut [u64]) {
+    for place in 1..values.len() {
+        let value = values[place];
+        let mut hole = place;
+        while hole > 0 && values[hole - 1] > value {
+            values[hole] = values[hole - 1];
+            hole -= 1;
+        }
+        values[hole] = value;
     }
 }
 
