@@ -32,6 +32,7 @@ mod hung_disk;
 mod installed_records;
 mod interruptions;
 mod limited_copies;
+mod listings;
 mod load;
 mod lost_metadata;
 mod moves;

@@ -6,6 +6,7 @@ mod draining;
 mod force;
 mod init;
 mod layout;
+mod listing;
 mod moving;
 mod nodes;
 mod placing;
@@ -75,8 +76,12 @@ epoch, the nodes in sync, those of them that are hot, those that learn, and the
 nodes that are to hold the shards, where an operator has chosen some. One of the
 hot nodes in sync answers a search. An epoch counts the changes of a record;
 its first part counts the times that the shard was forced, or that a cluster
-began anew, after its metadata was lost.")]
-    Shards(TableArgs),
+began anew, after its metadata was lost.
+
+Examples:
+  simshard cluster shards --node n2    # what n2 holds, copies or is to hold
+  simshard cluster shards --watch      # look on while shards move")]
+    Shards(shards::ShardsArgs),
     /// Let a node go on alone with shards whose other nodes are gone for good
     #[command(after_help = "\
 When one of three nodes dies, the others go on by themselves. When two die at
@@ -222,6 +227,16 @@ pub struct TableArgs {
     /// How it is printed.
     #[command(flatten)]
     pub output: JsonArgs,
+    /// Print it anew every few seconds, until Ctrl-C: every 2 without a number
+    #[arg(
+        long,
+        value_name = "SECONDS",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "2",
+        value_parser = clap::value_parser!(u64).range(1..=3600)
+    )]
+    pub watch: Option<u64>,
     /// Where the metadata is.
     #[command(flatten)]
     pub metadata: MetadataArgs,

@@ -6,65 +6,57 @@ use std::num::NonZeroU32;
 use futures_util::future::join_all;
 use serde_json::json;
 use simshard_cluster::{
-    KeyValueStore, MetadataError, NodeSettings, RegisteredStore, registered_stores, waiting_stores,
+    KeyValueStore, MetadataError, RegisteredStore, registered_stores, waiting_stores,
 };
 use simshard_topology::replication::StoreId;
 
 use super::TableArgs;
 use super::asked::{self, Reports, settings};
-use crate::say;
+use super::listing::{Listing, show};
 
 pub(super) async fn run(args: &TableArgs) -> anyhow::Result<()> {
-    let keys = args.metadata.keys()?;
-    let rows = ask(&*keys).await?;
-    let waiting = waiting_stores(&*keys).await?;
-    let settings = settings(&*keys).await?;
-    let set = |node| settings.get(node).cloned().unwrap_or_default();
-    let capacity = |set: &NodeSettings| set.capacity.map_or(1, NonZeroU32::get);
-    if args.output.json {
-        for (store, reports) in &rows {
-            let RegisteredStore {
-                id, node, address, ..
-            } = store;
-            let answers = reports.is_some();
-            let set = set(node);
-            say::print_json(&json!({
-                "node": node.to_string(),
-                "address": address.to_string(),
-                "store": id.to_string(),
-                "answers": answers,
-                "waits": waits(&waiting, *id, answers),
-                "drained": set.is_drained,
-                "zone": set.zone,
-                "capacity": capacity(&set),
-                "copy_rate": set.copy_rate,
-            }))?;
-        }
-        return Ok(());
-    }
-    let mut text = "node\taddress\tstore\tanswers\tdrained\tzone\tcapacity\tcopy rate".to_owned();
+    show(args, list).await
+}
+
+async fn list(keys: &dyn KeyValueStore) -> anyhow::Result<Listing> {
+    let rows = ask(keys).await?;
+    let waiting = waiting_stores(keys).await?;
+    let settings = settings(keys).await?;
+    let mut listing =
+        Listing::new("node\taddress\tstore\tanswers\tdrained\tzone\tcapacity\tcopy rate");
     for (store, reports) in &rows {
         let RegisteredStore {
             id, node, address, ..
         } = store;
-        let answers = if reports.is_some() {
-            "yes"
-        } else if waits(&waiting, *id, false) {
-            "waits"
-        } else {
-            "no"
+        let answers = reports.is_some();
+        let waits = waits(&waiting, *id, answers);
+        let set = settings.get(node).cloned().unwrap_or_default();
+        let capacity = set.capacity.map_or(1, NonZeroU32::get);
+        let object = json!({
+            "node": node.to_string(),
+            "address": address.to_string(),
+            "store": id.to_string(),
+            "answers": answers,
+            "waits": waits,
+            "drained": set.is_drained,
+            "zone": set.zone,
+            "capacity": capacity,
+            "copy_rate": set.copy_rate,
+        });
+        let answers = match (answers, waits) {
+            (true, _) => "yes",
+            (false, true) => "waits",
+            (false, false) => "no",
         };
-        let set = set(node);
         let drained = if set.is_drained { "yes" } else { "no" };
-        let (zone, capacity) = (set.zone.as_deref().unwrap_or_default(), capacity(&set));
+        let zone = set.zone.as_deref().unwrap_or_default();
         let rate = set.copy_rate.map(|rate| rate.to_string());
         let rate = rate.unwrap_or_else(|| "none".to_owned());
-        text.push_str(&format!(
-            "\n{node}\t{address}\t{id}\t{answers}\t{drained}\t{zone}\t{capacity}\t{rate}"
-        ));
+        let columns =
+            format!("{node}\t{address}\t{id}\t{answers}\t{drained}\t{zone}\t{capacity}\t{rate}");
+        listing.push(columns, object);
     }
-    say::print(&text)?;
-    Ok(())
+    Ok(listing)
 }
 
 /// Whether a node runs, and waits for the cluster to begin. One that answers waits no more.

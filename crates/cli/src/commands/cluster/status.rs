@@ -18,9 +18,9 @@ use super::TableArgs;
 use super::asked::{Reports, warn_of_bad};
 use super::changes::changes;
 use super::layout::Layout;
+use super::listing::{Listing, show};
 use super::moving::replicas;
 use super::nodes::ask;
-use crate::say;
 
 /// What an operator looks at first of a part of the cluster.
 #[derive(Debug, PartialEq)]
@@ -33,14 +33,17 @@ pub(super) struct Finding {
 }
 
 pub(super) async fn run(args: &TableArgs) -> anyhow::Result<()> {
-    let keys = args.metadata.keys()?;
-    let records = shard_records(&*keys).await?;
-    let targets = targets(&*keys, warn_of_bad).await?;
-    let asked = ask(&*keys).await?;
+    show(args, list).await
+}
+
+async fn list(keys: &dyn KeyValueStore) -> anyhow::Result<Listing> {
+    let records = shard_records(keys).await?;
+    let targets = targets(keys, warn_of_bad).await?;
+    let asked = ask(keys).await?;
     // Nodes held no corpus before its record was there, and a deletion takes the record first. So in this order, what
     // was made or deleted meanwhile is not taken for lost.
-    let corpora = recorded_corpora(&*keys).await?;
-    let mut known = deleted_corpora(&*keys).await?;
+    let corpora = recorded_corpora(keys).await?;
+    let mut known = deleted_corpora(keys).await?;
     known.extend(corpora.records().map(|record| record.uid));
     let states: Vec<CorpusState> = corpora.records().map(|record| record.state).collect();
     // The records are there, so the metadata has answered.
@@ -54,21 +57,14 @@ pub(super) async fn run(args: &TableArgs) -> anyhow::Result<()> {
         short("hot", &records, lacks_hot),
         learners(&records, &asked),
         moves(&records, &targets, &asked),
-        balance(&*keys, &asked).await,
+        balance(keys, &asked).await,
         corpora_of(&states, without_record(&known, &asked).len()),
     ];
-    let mut text = "part\twell\tdetails".to_owned();
+    let mut listing = Listing::new("part\twell\tdetails");
     for finding in findings {
-        if args.output.json {
-            say::print_json(&finding.json())?;
-        } else {
-            text.push_str(&format!("\n{}", finding.columns()));
-        }
+        listing.push(finding.columns(), finding.json());
     }
-    if !args.output.json {
-        say::print(&text)?;
-    }
-    Ok(())
+    Ok(listing)
 }
 
 pub(super) const fn finding(
