@@ -10,6 +10,7 @@ use clap::{Parser, Subcommand};
 
 mod bench;
 mod commands;
+mod cross;
 mod dist;
 mod process;
 mod report;

@@ -46,7 +46,7 @@ pub struct Cli {
     /// Say nothing on standard error but warnings and errors
     #[arg(short, long, global = true)]
     pub quiet: bool,
-    /// Use the instructions of this level and no later ones: scalar, avx2, avx512bw or avx512vpopcntdq
+    /// Use the instructions of this level and no later ones: scalar, avx2, avx512bw or avx512vpopcntdq; on ARM scalar or neon
     #[arg(
         long,
         global = true,

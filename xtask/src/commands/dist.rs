@@ -5,7 +5,8 @@ use std::process::ExitCode;
 use anyhow::ensure;
 use clap::ValueEnum;
 
-use crate::dist::{self, Target};
+use crate::cross::Target;
+use crate::dist;
 use crate::tools;
 use crate::workspace::Workspace;
 

@@ -21,14 +21,20 @@ pub(crate) struct Arguments {
 
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let workspace = Workspace::locate(arguments.long)?;
-    Ok(steps::run(&workspace, &chosen(&arguments.only)))
+    Ok(steps::run(
+        &workspace,
+        &chosen(&arguments.only, arguments.long),
+    ))
 }
 
 /// The wanted steps, each once, in the order in which they run.
-fn chosen(only: &[Step]) -> Vec<Step> {
+fn chosen(only: &[Step], long: bool) -> Vec<Step> {
     let all = Step::value_variants().iter().copied();
-    all.filter(|step| only.is_empty() || only.contains(step))
-        .collect()
+    let runs = |step: &Step| match only {
+        [] => long || !step.is_long(),
+        _ => only.contains(step),
+    };
+    all.filter(runs).collect()
 }
 
 #[cfg(test)]
@@ -37,12 +43,19 @@ mod tests {
 
     #[test]
     fn all_steps_run_unless_some_are_named() {
-        assert_eq!(chosen(&[]), Step::value_variants());
+        assert_eq!(chosen(&[], true), Step::value_variants());
+    }
+
+    #[test]
+    fn long_steps_run_when_tests_are_long_or_when_they_are_named() {
+        assert!(!chosen(&[], false).contains(&Step::Aarch64));
+        assert!(chosen(&[], false).contains(&Step::Js));
+        assert_eq!(chosen(&[Step::Aarch64], false), [Step::Aarch64]);
     }
 
     #[test]
     fn named_steps_run_once_and_in_the_usual_order() {
         let named = [Step::Demo, Step::Fmt, Step::Demo];
-        assert_eq!(chosen(&named), [Step::Fmt, Step::Demo]);
+        assert_eq!(chosen(&named, true), [Step::Fmt, Step::Demo]);
     }
 }

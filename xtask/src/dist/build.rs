@@ -7,14 +7,10 @@ use std::process::Command;
 
 use anyhow::Context;
 
-use super::Target;
+use crate::cross::{self, Target};
 use crate::process;
 use crate::tools::PythonTools;
 use crate::workspace::Workspace;
-
-/// Pages of 64 KiB, the largest that kernels of this processor have. jemalloc refuses larger ones than it was built
-/// for.
-const ARM_PAGE: (&str, &str) = ("JEMALLOC_SYS_WITH_LG_PAGE", "16");
 
 /// Builds it.
 pub(super) fn program(
@@ -23,11 +19,8 @@ pub(super) fn program(
     target: Target,
 ) -> anyhow::Result<PathBuf> {
     let triple = target.triple();
-    let mut build = compiler.command("cargo-zigbuild");
-    workspace.at_root(&mut build);
-    build.args("zigbuild --release --locked --package simshard-cli --all-features".split(' '));
-    build.args(["--target", triple]);
-    build.arg("--target-dir").arg(workspace.target());
+    let mut build = cross::cargo(workspace, compiler, target, "zigbuild");
+    build.args("--release --package simshard-cli --all-features".split(' '));
     let replaced = replaced_paths(workspace)?;
     build.env("CARGO_ENCODED_RUSTFLAGS", rust_flags(&replaced));
     build.env(
@@ -38,10 +31,6 @@ pub(super) fn program(
     build.env("CC_SHELL_ESCAPED_FLAGS", "1");
     build.env("CARGO_PROFILE_RELEASE_STRIP", "symbols");
     build.env("SOURCE_DATE_EPOCH", last_commit(workspace));
-    if target == Target::Aarch64 {
-        let (name, value) = ARM_PAGE;
-        build.env(name, value);
-    }
     process::run(&mut build)?;
     Ok(workspace.target().join(triple).join("release/simshard"))
 }

@@ -12,8 +12,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::Context;
-use clap::ValueEnum;
 
+use crate::cross::Target;
 use crate::process;
 use crate::tools::PythonTools;
 use crate::workspace::Workspace;
@@ -27,34 +27,6 @@ const BESIDE: [&str; 6] = [
     "docs",
     "proto",
 ];
-
-/// The processors that releases are for. The system is Linux with any C library.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Target {
-    /// 64-bit x86
-    #[value(name = "x86_64-unknown-linux-musl")]
-    X86_64,
-    /// 64-bit ARM
-    #[value(name = "aarch64-unknown-linux-musl")]
-    Aarch64,
-}
-
-impl Target {
-    /// Its name in Rust, of which the archive has its own.
-    pub(crate) const fn triple(self) -> &'static str {
-        match self {
-            Self::X86_64 => "x86_64-unknown-linux-musl",
-            Self::Aarch64 => "aarch64-unknown-linux-musl",
-        }
-    }
-
-    const fn processor(self) -> &'static str {
-        match self {
-            Self::X86_64 => "x86_64",
-            Self::Aarch64 => "aarch64",
-        }
-    }
-}
 
 /// Builds the program for a target, packs the archive, and tries it.
 pub(crate) fn archive(

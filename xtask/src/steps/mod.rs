@@ -11,6 +11,7 @@ use crate::tools::Tools;
 use crate::workspace::Workspace;
 use files::Page;
 
+mod aarch64;
 mod browser;
 mod buf;
 mod demo;
@@ -46,6 +47,9 @@ pub(crate) enum Step {
     Package,
     /// The JavaScript package is built, its types are right, and it passes its tests with a server
     Js,
+    /// The program is built for 64-bit ARM, and tests of the engine and the storage pass there, emulated; only with
+    /// `--long`, or if it is named
+    Aarch64,
 }
 
 impl Step {
@@ -53,6 +57,11 @@ impl Step {
     pub(crate) fn name(self) -> String {
         let value = self.to_possible_value();
         value.map_or_else(String::new, |value| value.get_name().to_owned())
+    }
+
+    /// Whether it is for long runs alone.
+    pub(crate) const fn is_long(self) -> bool {
+        matches!(self, Self::Aarch64)
     }
 
     fn verify(self, workspace: &Workspace, tools: &Tools) -> StepOutcome {
@@ -80,6 +89,7 @@ impl Step {
             Self::Files => files::read(workspace, Page::Checked).into(),
             Self::Package => package::verify(workspace).into(),
             Self::Js => js::verify(workspace).into(),
+            Self::Aarch64 => aarch64::verify(workspace),
         }
     }
 }

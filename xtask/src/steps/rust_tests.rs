@@ -52,7 +52,7 @@ fn at_once() -> usize {
 
 /// The sum of the result lines.
 #[derive(Debug, Default, PartialEq, Eq)]
-struct Tally {
+pub(super) struct Tally {
     passed: u64,
     failed: u64,
     ignored: u64,
@@ -66,7 +66,7 @@ const DID_NOTHING: &str = "did nothing: ";
 
 impl Tally {
     /// Adds a line such as `test result: ok. 3 passed; 0 failed; 1 ignored; …`.
-    fn add(&mut self, line: &str) {
+    pub(super) fn add(&mut self, line: &str) {
         self.idle += u64::from(line.starts_with(DID_NOTHING));
         self.failures.add(line);
         let Some(result) = line.strip_prefix("test result: ") else {
@@ -89,7 +89,7 @@ impl Tally {
 
     /// The outcome, given how the runner ended. What fails without a failed test (a target
     /// that does not compile, a test program that is killed) counts as one failure.
-    fn outcome(self, ended: anyhow::Result<()>) -> StepOutcome {
+    pub(super) fn outcome(self, ended: anyhow::Result<()>) -> StepOutcome {
         let mut note = format!("{} passed, {} failed", self.passed, self.failed);
         if self.ignored > 0 {
             note += &format!(", {} ignored", self.ignored);

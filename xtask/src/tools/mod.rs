@@ -13,6 +13,7 @@ use crate::workspace::Workspace;
 mod apt;
 mod browser;
 mod components;
+pub(crate) mod emulator;
 mod hosts;
 mod java;
 mod python;
@@ -139,9 +140,18 @@ pub(crate) fn node(workspace: &Workspace) -> anyhow::Result<PythonTools> {
 /// A compiler and linker for other machines, in a Python environment of its own, announced and installed if it is
 /// missing.
 pub(crate) fn cross_compiler(workspace: &Workspace) -> anyhow::Result<PythonTools> {
-    println!("The archives need a tool. If it is missing, it is installed now:");
+    println!("Programs for other machines need a tool. If it is missing, it is installed now:");
     println!("{}", python::DIST.announcement());
     python::ensure(workspace, &python::DIST)
+}
+
+/// What runs programs for aarch64, announced and installed if it is missing.
+pub(crate) fn emulator() -> anyhow::Result<&'static str> {
+    println!(
+        "Programs for another machine need a tool to run. If it is missing, it is installed now:"
+    );
+    println!("{}", emulator::PURPOSE);
+    emulator::ensure()
 }
 
 /// The standard library of a target is there, or added to the Rust toolchain.

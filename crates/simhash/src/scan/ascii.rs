@@ -66,6 +66,8 @@ fn classify_blocks(
         // SAFETY: the level proves that the processor has these instructions.
         #[cfg(target_arch = "x86_64")]
         Level::Avx2(_) => unsafe { ascii_avx2::classify_blocks(blocks, lowered, classes) },
+        #[cfg(target_arch = "aarch64")]
+        Level::Neon(_) => classify_blocks_scalar(blocks, lowered, classes),
         Level::Scalar => classify_blocks_scalar(blocks, lowered, classes),
     }
 }

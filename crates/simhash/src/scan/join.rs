@@ -72,6 +72,8 @@ pub(crate) fn close_buckets(
         // SAFETY: the level proves that the processor has these instructions.
         #[cfg(target_arch = "x86_64")]
         Level::Avx2(_) => unsafe { join_avx2::close_buckets(values, start, ends, distance, close) },
+        #[cfg(target_arch = "aarch64")]
+        Level::Neon(_) => close_buckets_scalar(values, start, ends, distance, close),
         Level::Scalar => close_buckets_scalar(values, start, ends, distance, close),
     }
 }
@@ -101,6 +103,8 @@ pub(crate) fn join_rows(
         // SAFETY: the level proves that the processor has these instructions.
         #[cfg(target_arch = "x86_64")]
         Level::Avx2(_) => unsafe { join_avx2::join_rows(bucket, rows, rule, limit, pairs) },
+        #[cfg(target_arch = "aarch64")]
+        Level::Neon(_) => join_rows_scalar(bucket, rows, rule, limit, pairs),
         Level::Scalar => join_rows_scalar(bucket, rows, rule, limit, pairs),
     }
 }
@@ -126,6 +130,8 @@ pub(crate) fn take_near(
         // SAFETY: the level proves that the processor has these instructions.
         #[cfg(target_arch = "x86_64")]
         Level::Avx2(_) => unsafe { join_avx2::take_near(value, distance, rest, near) },
+        #[cfg(target_arch = "aarch64")]
+        Level::Neon(_) => take_near_scalar(value, distance, rest, near),
         Level::Scalar => take_near_scalar(value, distance, rest, near),
     }
 }

@@ -21,6 +21,9 @@ pub(crate) enum Level {
     /// VPOPCNTDQ besides all of [`Avx512`](Self::Avx512): Ice Lake, Zen 4 and later.
     #[cfg(target_arch = "x86_64")]
     Vpopcnt(Vpopcnt),
+    /// NEON: 64-bit ARM processors that Linux runs on.
+    #[cfg(target_arch = "aarch64")]
+    Neon(Neon),
 }
 
 /// The level of this process, once it was asked for or limited.
@@ -45,7 +48,9 @@ impl Level {
             Avx512::look().map(Self::Avx512),
             Vpopcnt::look().map(Self::Vpopcnt),
         ];
-        #[cfg(not(target_arch = "x86_64"))]
+        #[cfg(target_arch = "aarch64")]
+        let vectors = [Neon::look().map(Self::Neon)];
+        #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
         let vectors: [Option<Self>; 0] = [];
         std::iter::once(Self::Scalar).chain(vectors.into_iter().flatten())
     }
@@ -59,11 +64,14 @@ impl Level {
             Self::Avx512(_) => "avx512bw",
             #[cfg(target_arch = "x86_64")]
             Self::Vpopcnt(_) => "avx512vpopcntdq",
+            #[cfg(target_arch = "aarch64")]
+            Self::Neon(_) => "neon",
         }
     }
 }
 
-/// The name of the level whose instructions this process uses: `scalar`, `avx2`, `avx512bw` or `avx512vpopcntdq`.
+/// The name of the level whose instructions this process uses: `scalar`, `avx2`, `avx512bw` or `avx512vpopcntdq`, and
+/// on 64-bit ARM `neon`.
 #[must_use]
 pub fn level() -> &'static str {
     Level::best().name()
@@ -161,6 +169,19 @@ impl Vpopcnt {
     fn look() -> Option<Self> {
         let seen = Avx512::look().is_some() && is_x86_feature_detected!("avx512vpopcntdq");
         seen.then_some(Self(()))
+    }
+}
+
+/// That the processor was seen to have what [`Level::Neon`] names.
+#[cfg(target_arch = "aarch64")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Neon(());
+
+#[cfg(target_arch = "aarch64")]
+impl Neon {
+    #[inline]
+    fn look() -> Option<Self> {
+        std::arch::is_aarch64_feature_detected!("neon").then_some(Self(()))
     }
 }
 

@@ -81,6 +81,8 @@ fn digests(level: Level, words: &[[u32; LANES]; 16]) -> Digests {
         // SAFETY: the level proves that the processor has these instructions.
         #[cfg(target_arch = "x86_64")]
         Level::Avx2(_) => unsafe { digests_avx2(words) },
+        #[cfg(target_arch = "aarch64")]
+        Level::Neon(_) => digests_scalar(words),
         Level::Scalar => digests_scalar(words),
     }
 }

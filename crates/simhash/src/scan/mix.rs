@@ -48,6 +48,8 @@ pub(crate) fn mix_all(level: Level, mask: u64, values: &mut [u64]) {
         // SAFETY: the level proves that the processor has these instructions.
         #[cfg(target_arch = "x86_64")]
         Level::Avx2(_) => unsafe { mix_all_avx2(mask, values) },
+        #[cfg(target_arch = "aarch64")]
+        Level::Neon(_) => mix_all_scalar(mask, values),
         Level::Scalar => mix_all_scalar(mask, values),
     }
 }

@@ -11,9 +11,11 @@
 //!                kernel_vpopcnt(…)
 //! x_avx2.rs      kernel(…)           code that is written for a level
 //! x_avx512.rs    kernel(…)           or in modules `avx512` and `vpopcnt`, for both levels
+//! x_neon.rs      kernel(…)
 //! ```
 //!
-//! Where nothing is gained by VPOPCNTDQ, its level runs the code for AVX-512. Kernels of a level enable
+//! Where nothing is gained by VPOPCNTDQ, its level runs the code for AVX-512. The plain code has the instructions of NEON
+//! too, which every 64-bit ARM processor has, so most kernels are plain at its level. Kernels of a level enable
 //! none but instructions that it stands for, and only a level, which is a proof that the processor
 //! has them, leads there.
 
@@ -37,6 +39,8 @@ mod near;
 mod near_avx2;
 #[cfg(target_arch = "x86_64")]
 mod near_avx512;
+#[cfg(target_arch = "aarch64")]
+mod near_neon;
 mod near_words;
 mod packed;
 mod permute;

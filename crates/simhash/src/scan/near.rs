@@ -22,6 +22,8 @@ use std::ops::ControlFlow;
 #[cfg(target_arch = "x86_64")]
 use smallvec::SmallVec;
 
+#[cfg(target_arch = "aarch64")]
+use super::near_neon;
 use super::packed::{HEAD, Packed, Places};
 use super::pipeline::pipeline;
 use super::{Level, prefetch};
@@ -37,7 +39,7 @@ const WAITING_ENTRIES: usize = 32;
 
 /// Lines of a large bucket that a kernel goes through before it looks at those that are near: the first cache holds
 /// them.
-#[cfg(target_arch = "x86_64")]
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 pub(super) const STRETCH: usize = 64;
 
 /// Masks in a head before they take memory from the heap.
@@ -174,6 +176,9 @@ pub(crate) fn probe(
         // SAFETY: the level proves that the processor has these instructions.
         #[cfg(target_arch = "x86_64")]
         Level::Avx2(_) => unsafe { near_avx2::probe(probe, queries, sink) },
+        // SAFETY: the level proves that the processor has these instructions.
+        #[cfg(target_arch = "aarch64")]
+        Level::Neon(_) => unsafe { near_neon::probe(probe, queries, sink) },
         Level::Scalar => probe_scalar(probe, queries, sink),
     };
     looked?;
@@ -186,7 +191,13 @@ pub(crate) fn scan(level: Level, probe: &Probe, one: One, sink: &mut Sink) -> Co
         places: probe.candidates(one.value, one.places),
         ..one
     };
-    let looked = match level {
+    look(level, probe, one, sink)?;
+    settle(probe, sink)
+}
+
+/// Finds the entries whose heads are near. Those found last wait for their tails.
+fn look(level: Level, probe: &Probe, one: One, sink: &mut Sink) -> ControlFlow<()> {
+    match level {
         // SAFETY: the level proves that the processor has these instructions.
         #[cfg(target_arch = "x86_64")]
         Level::Vpopcnt(_) => unsafe { near_avx512::vpopcnt::scan(probe, one, sink) },
@@ -196,10 +207,11 @@ pub(crate) fn scan(level: Level, probe: &Probe, one: One, sink: &mut Sink) -> Co
         // SAFETY: the level proves that the processor has these instructions.
         #[cfg(target_arch = "x86_64")]
         Level::Avx2(_) => unsafe { near_avx2::scan(probe, one, sink) },
+        // SAFETY: the level proves that the processor has these instructions.
+        #[cfg(target_arch = "aarch64")]
+        Level::Neon(_) => unsafe { near_neon::scan(probe, one, sink) },
         Level::Scalar => scan_scalar(probe, one, sink),
-    };
-    looked?;
-    settle(probe, sink)
+    }
 }
 
 fn probe_scalar(probe: &Probe, queries: &[u64], sink: &mut Sink) -> ControlFlow<()> {
@@ -219,7 +231,7 @@ fn scan_scalar(probe: &Probe, one: One, sink: &mut Sink) -> ControlFlow<()> {
 
 /// Compares those entries of a bucket whose heads are near the query's: bits of `near`, from the place `first` on.
 #[inline(never)]
-#[cfg(target_arch = "x86_64")]
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 pub(super) fn check_near(
     probe: &Probe,
     one: One,

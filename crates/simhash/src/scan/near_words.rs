@@ -27,6 +27,8 @@ pub(crate) fn near_words(
         // SAFETY: the level proves that the processor has these instructions.
         #[cfg(target_arch = "x86_64")]
         Level::Avx2(_) => unsafe { near_words_avx2(fingerprints, query, max_distance, near) },
+        #[cfg(target_arch = "aarch64")]
+        Level::Neon(_) => near_words_scalar(fingerprints, query, max_distance, near),
         Level::Scalar => near_words_scalar(fingerprints, query, max_distance, near),
     }
 }

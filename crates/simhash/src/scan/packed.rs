@@ -9,7 +9,7 @@ pub(crate) const HEAD: usize = 4;
 pub(crate) const LINE: usize = 64;
 
 /// Heads of a line.
-#[cfg(target_arch = "x86_64")]
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 pub(super) const LINE_HEADS: usize = LINE / HEAD;
 
 /// A sorted run in its packed form.
@@ -62,7 +62,7 @@ impl Packed<'_> {
     /// The lines that hold the heads of these entries, and the place of the first head in them. None but these are
     /// read, as they alone are on their way.
     #[inline(always)]
-    #[cfg(target_arch = "x86_64")]
+    #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
     pub(super) fn lines_of(&self, places: Places) -> (&[[u8; LINE]], u32) {
         let (lines, _) = self.heads.as_chunks();
         let first = places.start as usize / LINE_HEADS;
@@ -73,7 +73,7 @@ impl Packed<'_> {
     /// As many heads as a line has, those of a few entries among them, from one or two lines; and the place of the
     /// first one.
     #[inline(always)]
-    #[cfg(target_arch = "x86_64")]
+    #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
     pub(super) fn few(&self, places: Places) -> (&[u8; LINE], u32) {
         let end = (places.end as usize).next_multiple_of(LINE_HEADS);
         let last = end.saturating_sub(LINE_HEADS);
@@ -158,7 +158,7 @@ pub(crate) struct Places {
 impl Places {
     /// Whether they are no more than the heads of a line.
     #[inline(always)]
-    #[cfg(target_arch = "x86_64")]
+    #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
     pub(super) const fn are_few(&self) -> bool {
         self.end - self.start <= LINE_HEADS as u32
     }

@@ -23,6 +23,8 @@ pub(crate) fn permute(
         // SAFETY: the level proves that the processor has these instructions.
         #[cfg(target_arch = "x86_64")]
         Level::Avx2(_) => unsafe { permute_avx2(table, fingerprints, permuted) },
+        #[cfg(target_arch = "aarch64")]
+        Level::Neon(_) => table.permute_into(fingerprints, permuted),
         Level::Scalar => table.permute_into(fingerprints, permuted),
     }
 }

@@ -11,6 +11,9 @@ use simshard_simhash::{level, levels, limit_level};
 /// The variable by which the programs of this workspace take a lower level.
 const LEVEL: &str = "SIMSHARD_CPU";
 
+/// The variable that names what runs this program, where another processor emulates its own.
+const EMULATOR: &str = "SIMSHARD_TEST_EMULATOR";
+
 /// Takes the level that this process was started for. Every test begins with it: a test that does not, but runs before
 /// another, makes that one fail.
 pub(crate) fn take() {
@@ -34,8 +37,7 @@ pub(crate) fn run_lower(this: &str) {
 }
 
 fn run(this: &str, level: &str) {
-    let program = env::current_exe().expect("the path of this program");
-    let mut command = Command::new(program);
+    let mut command = this_program();
     command.args(["--skip", this]).env(LEVEL, level);
     let output = command.output().expect("it starts");
     let printed = String::from_utf8_lossy(&output.stdout);
@@ -44,4 +46,15 @@ fn run(this: &str, level: &str) {
     let passed = printed.split("test result: ok. ").nth(1);
     let none = passed.is_none_or(|passed| passed.starts_with("0 "));
     assert!(!none, "{level}: {printed}");
+}
+
+/// Starts this program again.
+fn this_program() -> Command {
+    let program = env::current_exe().expect("the path of this program");
+    let Some(emulator) = env::var_os(EMULATOR) else {
+        return Command::new(program);
+    };
+    let mut command = Command::new(emulator);
+    command.arg(program);
+    command
 }

@@ -17,6 +17,9 @@ use rustix::process::{Resource, Rlimit, Signal, setrlimit};
 /// Set for a test that runs in a process of its own.
 const ALONE: &str = "SIMSHARD_TEST_ALONE";
 
+/// Names what runs this program, where another processor emulates its own.
+const EMULATOR: &str = "SIMSHARD_TEST_EMULATOR";
+
 /// Runs `work` in a process of its own: that of the test of this name, which must be the one that calls. Answers there
 /// is none in that process.
 pub(crate) fn alone(test: &str, work: impl FnOnce()) -> Option<Output> {
@@ -24,11 +27,22 @@ pub(crate) fn alone(test: &str, work: impl FnOnce()) -> Option<Output> {
         work();
         return None;
     }
-    let mut process = Command::new(std::env::current_exe().unwrap());
+    let mut process = this_program();
     let process = process
         .args(["--exact", test, "--nocapture"])
         .env(ALONE, "1");
     Some(process.output().unwrap())
+}
+
+/// Starts this program again.
+fn this_program() -> Command {
+    let program = std::env::current_exe().unwrap();
+    let Some(emulator) = std::env::var_os(EMULATOR) else {
+        return Command::new(program);
+    };
+    let mut command = Command::new(emulator);
+    command.arg(program);
+    command
 }
 
 /// Runs `work` as [`alone`], and sees to it that it ends the process by `abort`, and has its panic printed before.

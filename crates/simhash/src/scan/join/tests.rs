@@ -112,6 +112,24 @@ proptest! {
     }
 }
 
+/// In lanes of one vector or of two, with values of the next bucket behind them.
+#[test]
+fn one_close_pair_is_found_wherever_it_stands() {
+    let mut rng = fastrand::Rng::with_seed(2);
+    for count in [2, 7, 8, 9, 16, 31, SMALL_BUCKET] {
+        let far: Vec<u64> = (0..count + 8).map(|_| rng.u64(..)).collect();
+        for (first, second) in (0..count).flat_map(|second| (0..second).map(move |f| (f, second))) {
+            let mut values = far.clone();
+            values[second] = values[first] ^ (1 << 63 | 1 << 30 | 1);
+            for level in Level::available() {
+                let mut close = Vec::new();
+                close_buckets(level, &values, 0, &[count], 3, &mut close);
+                assert_eq!(close, [0], "{level:?} {first} {second} of {count}");
+            }
+        }
+    }
+}
+
 #[test]
 fn few_buckets_of_random_values_look_close() {
     for level in Level::available() {

@@ -177,6 +177,44 @@ fn every_level_finds_what_is_near_in_runs_of_any_width() {
     }
 }
 
+/// Tails of others would be loaded in vain, which no result shows.
+#[test]
+fn no_level_takes_a_head_for_near_that_is_not() {
+    let mut rng = fastrand::Rng::with_seed(5);
+    let run = Run::new(6, 45, &mut rng);
+    let probe = Probe {
+        run: run.packed(2),
+        prefix: u64::MAX << 45,
+        max_distance: 5,
+        differ: &[],
+    };
+    let mut all = 0;
+    for value in run.queries(&mut rng) {
+        let one = One {
+            query: 0,
+            value,
+            places: probe.run.places(probe.run.bucket(value)),
+        };
+        let near = |level| {
+            let mut found = HitBuffer::with_room(1000);
+            let mut sink = Sink {
+                found: &mut found,
+                full: &mut |_| ControlFlow::Break(()),
+            };
+            assert!(look(level, &probe, one, &mut sink).is_continue());
+            // Others waited before and were compared.
+            let waiting = found.near.iter().map(|entry| entry.place);
+            (found.found.len(), waiting.collect::<Vec<u32>>())
+        };
+        let expected = near(Level::Scalar);
+        all += expected.1.len();
+        for level in Level::available() {
+            assert_eq!(near(level), expected, "{level:?}");
+        }
+    }
+    assert!(all > 100, "{all}");
+}
+
 #[test]
 fn a_kernel_stops_where_it_is_told_to() {
     let mut rng = fastrand::Rng::with_seed(9);
