@@ -14,6 +14,7 @@ use std::time::Instant;
 use anyhow::{Context, ensure};
 
 use super::figures::Programs;
+pub(super) use cluster::grown;
 
 /// Fingerprints of the large sets.
 const MILLION: &str = "1000000";
@@ -71,16 +72,21 @@ pub(crate) struct Measured {
 }
 
 impl Measured {
-    /// The middle value, or the mean of the two in the middle.
+    /// The median of its values.
     pub(crate) fn median(&self) -> f64 {
-        let mut values = self.values.clone();
-        values.sort_by(f64::total_cmp);
-        let middle = values.len() / 2;
-        if values.len().is_multiple_of(2) {
-            return f64::midpoint(values[middle - 1], values[middle]);
-        }
-        values[middle]
+        median(&self.values)
     }
+}
+
+/// The middle value, or the mean of the two in the middle.
+pub(super) fn median(values: &[f64]) -> f64 {
+    let mut values = values.to_vec();
+    values.sort_by(f64::total_cmp);
+    let middle = values.len() / 2;
+    if values.len().is_multiple_of(2) {
+        return f64::midpoint(values[middle - 1], values[middle]);
+    }
+    values[middle]
 }
 
 /// The rows that a run gives a value each.
@@ -88,6 +94,8 @@ pub(crate) struct Case {
     pub(crate) rows: Vec<Promise>,
     /// Heavy cases run fewer times.
     is_heavy: bool,
+    /// It takes so long that `--scaling` measures it, and other runs do only if they name it.
+    pub(crate) is_of_scaling: bool,
     measure: fn(&Programs) -> anyhow::Result<Vec<f64>>,
 }
 
@@ -96,6 +104,7 @@ impl Case {
         Self {
             rows: rows.to_vec(),
             is_heavy: false,
+            is_of_scaling: false,
             measure,
         }
     }
@@ -104,6 +113,13 @@ impl Case {
         Self {
             is_heavy: true,
             ..Self::light(rows, measure)
+        }
+    }
+
+    fn of_scaling(rows: &[Promise], measure: fn(&Programs) -> anyhow::Result<Vec<f64>>) -> Self {
+        Self {
+            is_of_scaling: true,
+            ..Self::heavy(rows, measure)
         }
     }
 
