@@ -19,6 +19,9 @@ const COLOURS: [RGBColor; 7] = [
     RGBColor(60, 60, 60),
 ];
 
+/// Room for the marks beside the first and the last size, as a factor.
+const MARGIN: f64 = 1.3;
+
 /// Pixels of a text, and of the line beside a name.
 const TEXT: i32 = 17;
 const SAMPLE: i32 = 24;
@@ -26,16 +29,12 @@ const SAMPLE: i32 = 24;
 /// The picture of some curves, both axes logarithmic.
 pub(crate) fn svg(curves: &[Curve]) -> anyhow::Result<String> {
     let points = || curves.iter().flat_map(|curve| &curve.points);
-    let ends = |values: &mut dyn Iterator<Item = f64>| {
-        let (least, most) = values.fold((f64::MAX, f64::MIN), |(least, most), value| {
-            (least.min(value), most.max(value))
-        });
-        // Some room for the marks.
-        (least < most).then_some(least / 1.3..most * 1.3)
-    };
-    let sizes = ends(&mut points().map(|point| point.n));
-    let costs = ends(&mut points().map(|point| point.nanoseconds));
-    let (sizes, costs) = sizes.zip(costs).context("there is nothing to draw")?;
+    let sizes = ends(points().map(|point| point.n));
+    let costs = ends(points().map(|point| point.nanoseconds));
+    let ((least, most), (low, high)) = sizes.zip(costs).context("there is nothing to draw")?;
+    let sizes = least / MARGIN..most * MARGIN;
+    // Whole decades, so that there are labels above and below all curves.
+    let costs = 10_f64.powf(low.log10().floor())..10_f64.powf(high.log10().ceil());
     let mut text = String::new();
     {
         let root = SVGBackend::with_string(&mut text, SIZE).into_drawing_area();
@@ -58,7 +57,12 @@ pub(crate) fn svg(curves: &[Curve]) -> anyhow::Result<String> {
                 .points
                 .iter()
                 .map(|point| (point.n, point.nanoseconds));
-            let line = LineSeries::new(places, colour.stroke_width(3)).point_size(5);
+            let style = ShapeStyle {
+                color: colour.to_rgba(),
+                filled: true,
+                stroke_width: 2,
+            };
+            let line = LineSeries::new(places, style).point_size(4);
             chart.draw_series(line)?.label(curve.name).legend(|(x, y)| {
                 PathElement::new([(x, y), (x + SAMPLE, y)], colour.stroke_width(3))
             });
@@ -74,6 +78,12 @@ pub(crate) fn svg(curves: &[Curve]) -> anyhow::Result<String> {
         root.present()?;
     }
     Ok(text)
+}
+
+/// The least and the most of some values.
+fn ends(values: impl Iterator<Item = f64> + Clone) -> Option<(f64, f64)> {
+    let least = values.clone().reduce(f64::min)?;
+    Some((least, values.reduce(f64::max)?))
 }
 
 /// A size as people say it.
