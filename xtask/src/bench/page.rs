@@ -47,16 +47,25 @@ pub(super) fn with_section(
     section: impl FnOnce(&str, &str) -> String,
 ) -> String {
     let (sections, notes) = parts(before);
-    let title = machine.title();
-    let (same, others): (Vec<_>, Vec<_>) = sections
+    let others = sections
         .into_iter()
-        .partition(|section| section.lines().next() == Some(&*title));
-    let section = section(&same.concat(), notes);
+        .filter(|section| !is_of(section, machine));
+    let section = section(&section_of(before, machine), notes);
     let sections = std::iter::once(&*section).chain(others);
     let sections: String = sections
         .map(|section| format!("{SECTION}{}\n", section.trim_end()))
         .collect();
     format!("{head}{sections}\n{NOTES}{notes}")
+}
+
+/// The section of this machine and level; empty if there is none.
+pub(super) fn section_of(page: &str, machine: &Machine) -> String {
+    let sections = parts(page).0.into_iter();
+    sections.filter(|section| is_of(section, machine)).collect()
+}
+
+fn is_of(section: &str, machine: &Machine) -> bool {
+    section.lines().next() == Some(&*machine.title())
 }
 
 /// The sections of a page, each from its title on, and its notes.

@@ -72,21 +72,16 @@ pub(crate) struct Measured {
 }
 
 impl Measured {
-    /// The median of its values.
+    /// The middle value, or the mean of the two in the middle.
     pub(crate) fn median(&self) -> f64 {
-        median(&self.values)
+        let mut values = self.values.clone();
+        values.sort_by(f64::total_cmp);
+        let middle = values.len() / 2;
+        if values.len().is_multiple_of(2) {
+            return f64::midpoint(values[middle - 1], values[middle]);
+        }
+        values[middle]
     }
-}
-
-/// The middle value, or the mean of the two in the middle.
-pub(super) fn median(values: &[f64]) -> f64 {
-    let mut values = values.to_vec();
-    values.sort_by(f64::total_cmp);
-    let middle = values.len() / 2;
-    if values.len().is_multiple_of(2) {
-        return f64::midpoint(values[middle - 1], values[middle]);
-    }
-    values[middle]
 }
 
 /// The rows that a run gives a value each.

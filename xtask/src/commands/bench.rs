@@ -7,7 +7,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, bail};
 
-use crate::bench::scaling;
+use crate::bench::scaling::{self, Scaling};
 use crate::bench::{self, Case, Machine, Measured, Programs};
 use crate::process;
 use crate::tools;
@@ -41,8 +41,8 @@ pub(crate) struct Arguments {
     level: Option<String>,
     /// Measure how costs grow with a corpus instead, in about half an hour with 12 GB of memory; write docs/scaling.md, its
     /// picture, and one row of docs/benchmarks.md
-    #[arg(long, conflicts_with_all = ["only", "write"])]
-    scaling: bool,
+    #[arg(long, value_name = "PART", value_enum, num_args = 0..=1, default_missing_value = "all", conflicts_with_all = ["only", "write"])]
+    scaling: Option<scaling::Part>,
     /// Print the names of the rows
     #[arg(long)]
     list: bool,
@@ -59,7 +59,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     // Before the build, which is work as well.
     let machine = Machine::this();
     let workspace = Workspace::locate(false)?;
-    if !arguments.scaling {
+    if arguments.scaling.is_none() {
         tools::faiss(&workspace)?;
         tools::etcd(&workspace)?;
     }
@@ -68,49 +68,56 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let programs = Programs::new(&workspace, arguments.level.clone())?;
     let machine = machine.with_level(programs.level()?);
     let runs = arguments.runs.into();
-    if arguments.scaling {
-        return grow(&programs, &machine, &workspace, runs);
+    if let Some(part) = arguments.scaling {
+        let measured = scaling::measure(&programs, runs, part)?;
+        return write_scaling(&workspace, &machine, measured);
     }
     programs.check()?;
     let measured = measure(cases, &programs, runs)?;
 
-    let path = workspace.root().join(PAGE);
-    let before = fs::read_to_string(&path).unwrap_or_default();
+    let before = fs::read_to_string(workspace.root().join(PAGE)).unwrap_or_default();
     let page = bench::page(&before, &machine, &measured);
     if arguments.only.is_empty() || arguments.write {
-        write(&path, &page)?;
-        let constants = bench::constants(&page).context("not all rows were ever measured")?;
-        let path = workspace.root().join(CONSTANTS);
-        // The next run would build the program anew if this file were.
-        let before = fs::read_to_string(&path).unwrap_or_default();
-        if before != constants {
-            write(&path, &constants)?;
-        }
+        write_rows(&workspace, &page)?;
     }
     println!("\n{page}");
     Ok(ExitCode::SUCCESS)
 }
 
-/// Measures how costs grow with a corpus, and writes that.
-fn grow(
-    programs: &Programs,
-    machine: &Machine,
+/// Writes how costs grow with a corpus: the page, the picture, and the row.
+fn write_scaling(
     workspace: &Workspace,
-    runs: usize,
+    machine: &Machine,
+    measured: Scaling,
 ) -> anyhow::Result<ExitCode> {
-    let measured = scaling::measure(programs, runs)?;
     let place = |page: &str| workspace.root().join(page);
     let before = |page: &str| fs::read_to_string(place(page)).unwrap_or_default();
-    let page = scaling::page(&before(scaling::PAGE), machine, &measured.curves);
-    let picture = Path::new("docs").join(scaling::picture(machine));
-    let picture = workspace.root().join(picture);
+    let page = before(scaling::PAGE);
+    let curves = scaling::with_kept(&page, machine, measured.curves);
+    let page = scaling::page(&page, machine, &curves);
+    let picture = place("docs").join(scaling::picture(machine));
     fs::create_dir_all(picture.parent().context("a picture is in a folder")?)?;
-    write(&picture, &scaling::svg(&measured.curves)?)?;
+    write(&picture, &scaling::svg(&curves)?)?;
     write(&place(scaling::PAGE), &page)?;
-    let rows = bench::page(&before(PAGE), machine, &[measured.row]);
-    write(&place(PAGE), &rows)?;
+    if let Some(row) = measured.row {
+        let rows = bench::page(&before(PAGE), machine, &[row]);
+        write_rows(workspace, &rows)?;
+    }
     println!("\n{page}");
     Ok(ExitCode::SUCCESS)
+}
+
+/// Writes the page of rows, and what `simshard size` estimates by.
+fn write_rows(workspace: &Workspace, page: &str) -> anyhow::Result<()> {
+    write(&workspace.root().join(PAGE), page)?;
+    let constants = bench::constants(page).context("not all rows were ever measured")?;
+    let path = workspace.root().join(CONSTANTS);
+    // The next run would build the program anew if this file were.
+    let before = fs::read_to_string(&path).unwrap_or_default();
+    if before != constants {
+        write(&path, &constants)?;
+    }
+    Ok(())
 }
 
 fn write(path: &Path, text: &str) -> anyhow::Result<()> {

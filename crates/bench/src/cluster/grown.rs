@@ -125,8 +125,7 @@ fn start_again(nodes: &mut [Node]) -> anyhow::Result<()> {
     thread::scope(|scope| {
         let start = |node| scope.spawn(move || Node::start_again(node).map(drop));
         let starts: Vec<_> = nodes.iter_mut().map(start).collect();
-        let done = starts.into_iter().map(|start| start.join());
-        done.map(|done| done.unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
-            .collect()
+        let mut done = starts.into_iter().map(thread::ScopedJoinHandle::join);
+        done.try_for_each(|done| done.unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
     })
 }
