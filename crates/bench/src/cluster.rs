@@ -8,6 +8,7 @@ mod copies;
 mod disk;
 mod failures;
 mod figures;
+mod grown;
 mod large;
 mod process;
 mod processes;
@@ -61,6 +62,9 @@ async fn measure(settings: &Settings, network: Option<Network>) -> anyhow::Resul
     }
     if settings.asks_for(Case::Memory) || settings.asks_for(Case::Disk) {
         large::sizes(settings).await?;
+    }
+    if settings.asks_for(Case::Grown) {
+        grown::measure(settings).await?;
     }
     if settings.asks_for(Case::Copies) {
         copies::measure(settings).await?;

@@ -59,6 +59,14 @@ impl Shard {
         self.index.contains(fingerprint)
     }
 
+    /// Those of some fingerprints that live documents have.
+    pub(crate) fn known(
+        &self,
+        fingerprints: impl IntoIterator<Item = Fingerprint>,
+    ) -> HashSet<Fingerprint> {
+        self.index.contained(fingerprints)
+    }
+
     /// How many live documents have this fingerprint.
     pub(crate) fn documents(&self, fingerprint: Fingerprint) -> u64 {
         match self.document_counts.get(&fingerprint) {

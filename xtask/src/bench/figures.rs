@@ -13,7 +13,7 @@ use wait4::Wait4;
 
 use crate::process;
 use crate::steps::package;
-use crate::tools::PythonTools;
+use crate::tools::{self, PythonTools};
 use crate::workspace::Workspace;
 
 /// Lines of the made-up files.
@@ -40,8 +40,13 @@ pub(super) struct Figures(Vec<Figure>);
 
 impl Figures {
     pub(super) fn of(&self, case: &str) -> anyhow::Result<&Figure> {
-        let figure = self.0.iter().find(|figure| figure.0["case"] == case);
+        let figure = self.all_of(case).next();
         figure.with_context(|| format!("no figure of the case {case}"))
+    }
+
+    /// All figures of a case, in order.
+    pub(super) fn all_of(&self, case: &str) -> impl Iterator<Item = &Figure> {
+        self.0.iter().filter(move |figure| figure.0["case"] == case)
     }
 }
 
@@ -62,8 +67,6 @@ impl Cost {
 /// The release build of `simshard`, FAISS in a Python environment, and the Python package in another.
 pub(crate) struct Programs<'a> {
     workspace: &'a Workspace,
-    faiss: PythonTools,
-    etcd: PathBuf,
     /// The level of instructions that they may use at most.
     level: Option<String>,
     /// Where made-up input and output lie.
@@ -74,12 +77,7 @@ pub(crate) struct Programs<'a> {
 
 impl<'a> Programs<'a> {
     /// Makes a fresh folder for data.
-    pub(crate) fn new(
-        workspace: &'a Workspace,
-        faiss: PythonTools,
-        etcd: PathBuf,
-        level: Option<String>,
-    ) -> anyhow::Result<Self> {
+    pub(crate) fn new(workspace: &'a Workspace, level: Option<String>) -> anyhow::Result<Self> {
         let folder = workspace.bench_data();
         if folder.exists() {
             fs::remove_dir_all(&folder)?;
@@ -87,8 +85,6 @@ impl<'a> Programs<'a> {
         fs::create_dir_all(&folder)?;
         Ok(Self {
             workspace,
-            faiss,
-            etcd,
             level,
             folder,
             package: OnceCell::new(),
@@ -140,7 +136,8 @@ impl<'a> Programs<'a> {
 
     /// What a case of it measures, with the records of shards in etcd.
     fn cluster_in_etcd(&self, case: &str) -> anyhow::Result<Figures> {
-        let etcd = self.etcd.to_str().context("the path of etcd is no text")?;
+        let etcd = tools::etcd(self.workspace)?;
+        let etcd = etcd.to_str().context("the path of etcd is no text")?;
         self.cluster_with(&["--etcd", etcd], &[case])
     }
 
@@ -181,6 +178,13 @@ impl<'a> Programs<'a> {
         command.args(["bench", what, "--json", "--case", case]);
         command.args(arguments);
         figure_of(&mut command, case)
+    }
+
+    /// What `simshard bench engine` measures in one run: inserts, and one case more.
+    pub(super) fn engine(&self, arguments: &[&str], case: &str) -> anyhow::Result<Figures> {
+        let mut command = self.simshard();
+        command.args(["bench", "engine", "--json", "--case", case]);
+        figures_of(command.args(arguments))
     }
 
     /// What a case of `simshard bench batch` measures whose documents lie in the folder of all made-up data.
@@ -264,7 +268,7 @@ impl<'a> Programs<'a> {
     /// How many times as many queries a second as FAISS, on the same data, one after the other.
     pub(super) fn times_faiss(&self) -> anyhow::Result<f64> {
         let (folder, ours) = self.saved_search("faiss")?;
-        let mut theirs = self.faiss.command("python");
+        let mut theirs = tools::faiss(self.workspace)?.command("python");
         self.workspace.at_root(&mut theirs);
         theirs.args(["tests/python/faiss_search.py", "--data"]);
         let theirs = figure_of(theirs.arg(&folder), "faiss_range_search")?;

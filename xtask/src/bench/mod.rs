@@ -4,6 +4,7 @@ mod figures;
 mod machine;
 mod page;
 mod rows;
+pub(crate) mod scaling;
 
 pub(crate) use figures::Programs;
 pub(crate) use machine::Machine;

@@ -14,7 +14,8 @@ project asks of itself on a machine with two cores of 2024 or later; where a row
 row's name. *Took* is the time of one run, which rows that are measured together share. Of `bench engine`,
 `bench batch` and `bench cluster` the answers behind every figure are checked: all of them at n = 100,000, before
 anything is timed. The rows `cluster-…` measure nodes and a router that are processes of their own, as operators
-start them, by a client on the same machine: what it takes is part of the figures.
+start them, by a client on the same machine: what it takes is part of the figures. How costs grow with a corpus is on
+[a page of its own](scaling.md).
 ";
 
 /// The heads of a table.
@@ -32,17 +33,39 @@ const SECTION: &str = "\n## ";
 /// The page before, with what was measured now: in the section of this machine and level, which comes first. Its other rows
 /// stay, and so do the other sections and the notes.
 pub(crate) fn page(before: &str, machine: &Machine, measured: &[Measured]) -> String {
+    with_section(HEAD, before, machine, |same, notes| {
+        section(machine, same, measured, notes)
+    })
+}
+
+/// A page with this head: the section of this machine and level comes first, made of what it was and the notes. The other
+/// sections stay, and so do the notes.
+pub(super) fn with_section(
+    head: &str,
+    before: &str,
+    machine: &Machine,
+    section: impl FnOnce(&str, &str) -> String,
+) -> String {
     let (sections, notes) = parts(before);
-    let title = machine.title();
-    let (same, others): (Vec<_>, Vec<_>) = sections
+    let others = sections
         .into_iter()
-        .partition(|section| section.lines().next() == Some(&*title));
-    let section = section(machine, &same.concat(), measured, notes);
+        .filter(|section| !is_of(section, machine));
+    let section = section(&section_of(before, machine), notes);
     let sections = std::iter::once(&*section).chain(others);
     let sections: String = sections
         .map(|section| format!("{SECTION}{}\n", section.trim_end()))
         .collect();
-    format!("{HEAD}{sections}\n{NOTES}{notes}")
+    format!("{head}{sections}\n{NOTES}{notes}")
+}
+
+/// The section of this machine and level; empty if there is none.
+pub(super) fn section_of(page: &str, machine: &Machine) -> String {
+    let sections = parts(page).0.into_iter();
+    sections.filter(|section| is_of(section, machine)).collect()
+}
+
+fn is_of(section: &str, machine: &Machine) -> bool {
+    section.lines().next() == Some(&*machine.title())
 }
 
 /// The sections of a page, each from its title on, and its notes.
@@ -73,7 +96,7 @@ fn line_of<'a>(text: &'a str, name: &str) -> Option<&'a str> {
 }
 
 /// How the last figures were taken: on what, and beside which other work.
-fn taken(machine: &Machine) -> String {
+pub(super) fn taken(machine: &Machine) -> String {
     let Machine {
         threads,
         memory_gib,
@@ -170,22 +193,24 @@ pub(crate) fn constants(page: &str) -> Option<String> {
     Some(format!("{{\n{}\n}}\n", lines?.join(",\n")))
 }
 
+/// A machine for tests.
+#[cfg(test)]
+pub(super) fn machine(processor: &str, date: &str) -> Machine {
+    Machine {
+        processor: processor.to_owned(),
+        level: "avx2".to_owned(),
+        threads: 2,
+        memory_gib: 24,
+        system: "S".to_owned(),
+        compiler: "C".to_owned(),
+        date: date.to_owned(),
+        load: Some(0.25),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn machine(processor: &str, date: &str) -> Machine {
-        Machine {
-            processor: processor.to_owned(),
-            level: "avx2".to_owned(),
-            threads: 2,
-            memory_gib: 24,
-            system: "S".to_owned(),
-            compiler: "C".to_owned(),
-            date: date.to_owned(),
-            load: Some(0.25),
-        }
-    }
 
     /// The row `find-all`, of which at least 5 M/s are asked.
     fn measured(values: &[f64]) -> Measured {

@@ -14,6 +14,7 @@ use std::time::Instant;
 use anyhow::{Context, ensure};
 
 use super::figures::Programs;
+pub(super) use cluster::grown;
 
 /// Fingerprints of the large sets.
 const MILLION: &str = "1000000";
@@ -88,6 +89,8 @@ pub(crate) struct Case {
     pub(crate) rows: Vec<Promise>,
     /// Heavy cases run fewer times.
     is_heavy: bool,
+    /// It takes so long that `--scaling` measures it, and other runs do only if they name it.
+    pub(crate) is_of_scaling: bool,
     measure: fn(&Programs) -> anyhow::Result<Vec<f64>>,
 }
 
@@ -96,6 +99,7 @@ impl Case {
         Self {
             rows: rows.to_vec(),
             is_heavy: false,
+            is_of_scaling: false,
             measure,
         }
     }
@@ -104,6 +108,13 @@ impl Case {
         Self {
             is_heavy: true,
             ..Self::light(rows, measure)
+        }
+    }
+
+    fn of_scaling(rows: &[Promise], measure: fn(&Programs) -> anyhow::Result<Vec<f64>>) -> Self {
+        Self {
+            is_of_scaling: true,
+            ..Self::heavy(rows, measure)
         }
     }
 

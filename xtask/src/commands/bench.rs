@@ -7,6 +7,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, bail};
 
+use crate::bench::scaling::{self, Scaling};
 use crate::bench::{self, Case, Machine, Measured, Programs};
 use crate::process;
 use crate::tools;
@@ -38,6 +39,10 @@ pub(crate) struct Arguments {
     /// Let the program use no instructions beyond this level, such as avx2
     #[arg(long, value_name = "LEVEL")]
     level: Option<String>,
+    /// Measure how costs grow with a corpus instead, in about half an hour with 12 GB of memory; write docs/scaling.md, its
+    /// picture, and one row of docs/benchmarks.md
+    #[arg(long, value_name = "PART", value_enum, num_args = 0..=1, default_missing_value = "all", conflicts_with_all = ["only", "write"])]
+    scaling: Option<scaling::Part>,
     /// Print the names of the rows
     #[arg(long)]
     list: bool,
@@ -54,30 +59,65 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     // Before the build, which is work as well.
     let machine = Machine::this();
     let workspace = Workspace::locate(false)?;
-    let faiss = tools::faiss(&workspace)?;
-    let etcd = tools::etcd(&workspace)?;
+    if arguments.scaling.is_none() {
+        tools::faiss(&workspace)?;
+        tools::etcd(&workspace)?;
+    }
     let build = "build --release --package simshard-cli --all-features";
     process::run(workspace.cargo().args(build.split(' ')))?;
-    let programs = Programs::new(&workspace, faiss, etcd, arguments.level.clone())?;
+    let programs = Programs::new(&workspace, arguments.level.clone())?;
     let machine = machine.with_level(programs.level()?);
+    let runs = arguments.runs.into();
+    if let Some(part) = arguments.scaling {
+        let measured = scaling::measure(&programs, runs, part)?;
+        return write_scaling(&workspace, &machine, measured);
+    }
     programs.check()?;
-    let measured = measure(cases, &programs, arguments.runs.into())?;
+    let measured = measure(cases, &programs, runs)?;
 
-    let path = workspace.root().join(PAGE);
-    let before = fs::read_to_string(&path).unwrap_or_default();
+    let before = fs::read_to_string(workspace.root().join(PAGE)).unwrap_or_default();
     let page = bench::page(&before, &machine, &measured);
     if arguments.only.is_empty() || arguments.write {
-        write(&path, &page)?;
-        let constants = bench::constants(&page).context("not all rows were ever measured")?;
-        let path = workspace.root().join(CONSTANTS);
-        // The next run would build the program anew if this file were.
-        let before = fs::read_to_string(&path).unwrap_or_default();
-        if before != constants {
-            write(&path, &constants)?;
-        }
+        write_rows(&workspace, &page)?;
     }
     println!("\n{page}");
     Ok(ExitCode::SUCCESS)
+}
+
+/// Writes how costs grow with a corpus: the page, the picture, and the row.
+fn write_scaling(
+    workspace: &Workspace,
+    machine: &Machine,
+    measured: Scaling,
+) -> anyhow::Result<ExitCode> {
+    let place = |page: &str| workspace.root().join(page);
+    let before = |page: &str| fs::read_to_string(place(page)).unwrap_or_default();
+    let page = before(scaling::PAGE);
+    let curves = scaling::with_kept(&page, machine, measured.curves);
+    let page = scaling::page(&page, machine, &curves);
+    let picture = place("docs").join(scaling::picture(machine));
+    fs::create_dir_all(picture.parent().context("a picture is in a folder")?)?;
+    write(&picture, &scaling::svg(&curves)?)?;
+    write(&place(scaling::PAGE), &page)?;
+    if let Some(row) = measured.row {
+        let rows = bench::page(&before(PAGE), machine, &[row]);
+        write_rows(workspace, &rows)?;
+    }
+    println!("\n{page}");
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Writes the page of rows, and what `simshard size` estimates by.
+fn write_rows(workspace: &Workspace, page: &str) -> anyhow::Result<()> {
+    write(&workspace.root().join(PAGE), page)?;
+    let constants = bench::constants(page).context("not all rows were ever measured")?;
+    let path = workspace.root().join(CONSTANTS);
+    // The next run would build the program anew if this file were.
+    let before = fs::read_to_string(&path).unwrap_or_default();
+    if before != constants {
+        write(&path, &constants)?;
+    }
+    Ok(())
 }
 
 fn write(path: &Path, text: &str) -> anyhow::Result<()> {
@@ -93,7 +133,7 @@ fn measure(cases: Vec<Case>, programs: &Programs, runs: usize) -> anyhow::Result
     Ok(measured)
 }
 
-/// The cases with the named rows, or all. Rows of one case are measured, and shown, together.
+/// The cases with the named rows, or all but those of `--scaling`. Rows of one case are measured, and shown, together.
 fn chosen(names: &[String]) -> anyhow::Result<Vec<Case>> {
     let has = |case: &Case, name: &String| case.rows.iter().any(|row| row.name == name);
     let all = bench::cases();
@@ -102,7 +142,10 @@ fn chosen(names: &[String]) -> anyhow::Result<Vec<Case>> {
             bail!("there is no row {name}: --list prints their names");
         }
     }
-    let is_chosen = |case: &Case| names.is_empty() || names.iter().any(|name| has(case, name));
+    let is_chosen = |case: &Case| match names {
+        [] => !case.is_of_scaling,
+        names => names.iter().any(|name| has(case, name)),
+    };
     Ok(all.into_iter().filter(is_chosen).collect())
 }
 
@@ -112,7 +155,11 @@ mod tests {
 
     #[test]
     fn all_rows_are_measured_unless_some_are_named() {
-        assert_eq!(chosen(&[]).unwrap().len(), bench::cases().len());
+        let all = bench::cases();
+        let ordinary = all.iter().filter(|case| !case.is_of_scaling);
+        assert_eq!(chosen(&[]).unwrap().len(), ordinary.count());
+        let grown = chosen(&["cluster-insert-stream-50m".to_owned()]).unwrap();
+        assert!(grown[0].is_of_scaling);
         let faiss = chosen(&["faiss".to_owned()]).unwrap();
         assert_eq!(faiss.len(), 1);
         assert!(chosen(&["fast".to_owned()]).is_err());

@@ -47,6 +47,18 @@ impl<'a> Session<'a> {
         })
     }
 
+    /// Makes a corpus.
+    pub(super) async fn create(&self, corpus: &str) -> anyhow::Result<()> {
+        let request = pb::CreateCorpusRequest {
+            name: corpus.to_owned(),
+            blocks: Some(BLOCKS),
+            distance: Some(DISTANCE),
+            ..pb::CreateCorpusRequest::default()
+        };
+        self.client.create_corpus(request).await?;
+        Ok(())
+    }
+
     /// Makes a corpus and inserts these documents, bare ones unless there are ids, by streams.
     pub(super) async fn fill(
         &self,
@@ -55,13 +67,7 @@ impl<'a> Session<'a> {
         fingerprints: &[Fingerprint],
         ids: &[String],
     ) -> anyhow::Result<Requests> {
-        let request = pb::CreateCorpusRequest {
-            name: corpus.to_owned(),
-            blocks: Some(BLOCKS),
-            distance: Some(DISTANCE),
-            ..pb::CreateCorpusRequest::default()
-        };
-        self.client.create_corpus(request).await?;
+        self.create(corpus).await?;
         let n = fingerprints.len();
         let (seconds, inserted) = self.insert(corpus, fingerprints, ids).await?;
         let expected = match ids {

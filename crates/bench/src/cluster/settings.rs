@@ -43,7 +43,7 @@ pub struct Settings {
     #[arg(long = "case", value_name = "CASE", value_enum)]
     pub cases: Vec<Case>,
     /// Documents in the corpus [default: 1000000; of restart, memory, disk, copies, full_copy, cold_to_hot and shards_moved 10000000;
-    /// of other failures 100000]
+    /// of grown 50000000, of other failures 100000]
     #[arg(long, value_name = "N", value_parser = count())]
     pub n: Option<usize>,
     /// find_all_stream: queries that are searched for
@@ -119,7 +119,10 @@ pub enum Case {
     ServedMemory,
     /// What the data directories of all nodes take with a large corpus, as loaded and after a restart
     Disk,
-    /// A node is killed: the longest times without a successful search or insert. Only if it is asked for
+    /// A corpus grows: inserts, searches and the restart of all nodes after a kill, at six sizes. Only if it is asked for, as
+    /// all below
+    Grown,
+    /// A node is killed: the longest times without a successful search or insert
     NodeKilled,
     /// The same where a node freezes
     NodeStopped,
@@ -127,7 +130,7 @@ pub enum Case {
     NodeIncomingLost,
     /// The same where all packets from a node are lost
     NodeOutgoingLost,
-    /// Searches and inserts while etcd is away. Only if it is asked for, as all below
+    /// Searches and inserts while etcd is away
     EtcdAway,
     /// A large corpus is copied to a node that lost its data, with tables
     FullCopy,
@@ -153,7 +156,8 @@ impl Case {
     /// Whether it is measured only if it is asked for.
     const fn is_opt_in(self) -> bool {
         match self {
-            Self::NodeKilled
+            Self::Grown
+            | Self::NodeKilled
             | Self::NodeStopped
             | Self::NodeIncomingLost
             | Self::NodeOutgoingLost

@@ -115,8 +115,15 @@ fn failures_are_measured_while_requests_go_on() {
     assert!(is_empty(folder.path()));
 }
 
-/// The figure of a case of a few documents.
+/// The only figure of a case of a few documents.
 fn figure_of(case: &str) -> Value {
+    let figures = figures_of(case);
+    assert_eq!(figures.len(), 1);
+    figures[0].clone()
+}
+
+/// The figures of a case of a few documents.
+fn figures_of(case: &str) -> Vec<Value> {
     let folder = folder();
     let few = "bench cluster --n 2500 --batch 100 --json --case";
     let place = ["--folder", folder.path().to_str().unwrap()];
@@ -125,9 +132,25 @@ fn figure_of(case: &str) -> Value {
     let log = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{log}");
     assert!(is_empty(folder.path()));
-    let figure: Value = serde_json::from_slice(&output.stdout).unwrap();
-    assert_eq!(figure["case"], case);
-    figure
+    let lines = String::from_utf8(output.stdout).unwrap();
+    let figures: Vec<Value> = lines
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    assert!(figures.iter().all(|figure| figure["case"] == case));
+    figures
+}
+
+#[test]
+fn costs_are_measured_as_a_corpus_grows() {
+    let figures = figures_of("grown");
+    let sizes: Vec<_> = figures.iter().map(|figure| figure["n"].as_u64()).collect();
+    assert_eq!(sizes, [50, 150, 500, 1500, 2400, 2500].map(Some));
+    for figure in figures {
+        for field in ["insert_ns", "find_ns", "restart_ns"] {
+            assert!(figure[field].as_f64().unwrap() > 0.0, "{figure}");
+        }
+    }
 }
 
 #[test]

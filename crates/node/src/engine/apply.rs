@@ -3,7 +3,6 @@
 //! One thread does this, batch by batch in the order of the log. It gives the shards of a large batch to the
 //! engine's threads for changes. So each shard sees its changes in one order, which a restart repeats.
 
-use std::cell::RefCell;
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
@@ -169,25 +168,20 @@ impl Applier {
         if !self.heat.is_built(id) {
             return self.apply_without_tables(id, shared, places, turn.as_mut());
         }
-        let shard = corpus.read(id)?;
-        // Remembers what the index was asked, so that it is asked once.
-        let known = RefCell::new(HashSet::new());
-        let is_stored = |fingerprint| {
-            let is_known = shard
-                .as_ref()
-                .is_some_and(|shard| shard.contains(fingerprint));
-            if is_known {
-                known.borrow_mut().insert(fingerprint);
-            }
-            is_known
+        let change = shared.change();
+        let fingerprints = places
+            .iter()
+            .map(|place| change.documents.fingerprints[*place as usize]);
+        let known = match corpus.read(id)?.as_ref() {
+            Some(shard) => shard.known(fingerprints),
+            None => HashSet::new(),
         };
+        let is_stored = |fingerprint| known.contains(&fingerprint);
         let Effects {
             mut changed,
             newer,
             error,
         } = self.store.apply(id, shared, places, is_stored);
-        drop(shard);
-        let change = shared.change();
         // Where nothing changed, no shard is made.
         if !changed.is_empty() {
             let document = |place: &u32| {
@@ -195,7 +189,7 @@ impl Applier {
                 (documents.fingerprints[place], documents.id(place))
             };
             let documents = changed.iter().map(document);
-            change_tables(corpus, id, change.kind, documents, &known.into_inner())?;
+            change_tables(corpus, id, change.kind, documents, &known)?;
             changed.retain(|place| home(document(place).0) == id);
         }
         match error {

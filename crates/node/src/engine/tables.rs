@@ -59,10 +59,7 @@ impl Missed {
             };
             let fingerprints = &part.documents.fingerprints;
             let known = match corpus.read(id)? {
-                Some(shard) => {
-                    let known = fingerprints.iter().filter(|known| shard.contains(**known));
-                    known.copied().collect()
-                }
+                Some(shard) => shard.known(fingerprints.iter().copied()),
                 None => HashSet::new(),
             };
             let ids = (0..fingerprints.len()).map(|place| part.documents.id(place));

@@ -13,6 +13,7 @@
 //! sixth of the queries a second at (5, 3), n = 1M.
 
 mod batch;
+mod contains;
 mod few;
 mod run;
 mod search;

@@ -6,7 +6,6 @@ use std::ops::ControlFlow;
 
 use super::batch::{Batch, Cut, Parts};
 use super::few::Bounds;
-use super::run::Run;
 use super::sort::Permuted;
 use super::{Hit, Index, Search, mixed_bits, shared_bits};
 use crate::Fingerprint;
@@ -205,22 +204,6 @@ impl Index {
     pub(super) fn holds(&self, table: &Table, fingerprint: Fingerprint) -> bool {
         self.shard
             .is_none_or(|shard| table.leading_byte(fingerprint) == shard)
-    }
-
-    /// Whether a fingerprint is in the set.
-    #[must_use]
-    pub fn contains(&self, fingerprint: Fingerprint) -> bool {
-        let held = |(_, table): &(usize, &Table)| self.holds(table, fingerprint);
-        let Some((place, table)) = self.tables.iter().enumerate().find(held) else {
-            return false;
-        };
-        let value = scan::mix(mixed_bits(table, self.shard), table.permute(fingerprint));
-        let runs = self.runs(place).iter().map(Run::packed);
-        for run in runs.clone() {
-            run.prefetch_places(run.bucket(value));
-        }
-        let in_store = runs.clone().any(|run| run.contains(value));
-        (in_store || self.recent.contains(&fingerprint)) && !self.is_removed(fingerprint)
     }
 
     /// The fingerprints without repetitions, sorted by the first table. In this order

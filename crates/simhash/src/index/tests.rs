@@ -186,6 +186,14 @@ fn shards_together_report_each_match_once_at_every_level() {
                 index.insert_new(recent.to_vec());
                 index.len = own.len();
                 assert!(own.iter().all(|&f| index.contains(f)));
+                let asked = set.iter().chain(&queries).copied();
+                let contained = index.contained(asked.clone());
+                assert!(
+                    asked
+                        .into_iter()
+                        .all(|f| index.contains(f) == contained.contains(&f))
+                );
+                assert_eq!(contained, own.iter().copied().collect());
                 all.extend(hits(&index, &search, &queries));
             }
             all.sort_unstable();
@@ -288,7 +296,8 @@ fn removals_reach_recent_and_stored_fingerprints_alike() {
     assert_eq!(index.iter().collect::<BTreeSet<_>>().len(), left.len());
     assert!(left.iter().all(|&f| index.contains(f)));
     let gone = waiting.iter().chain(&at_once);
-    assert!(gone.into_iter().all(|&f| !index.contains(f)));
+    assert!(gone.clone().all(|&f| !index.contains(f)));
+    assert!(index.contained(gone.copied()).is_empty());
 }
 
 /// Stored, recent, and removed.

@@ -107,7 +107,12 @@ impl Packed<'_> {
     #[inline]
     pub(crate) fn contains(&self, value: u64) -> bool {
         let places = self.places(self.bucket(value));
-        let places = self.narrow(places, value, value);
+        // Heads tell nearly all entries apart, so tails are hardly ever read.
+        let head = self.head(value);
+        let start = self.first_not(places, |place| self.head_at(place) < head);
+        let same = Places { start, ..places };
+        let end = self.first_not(same, |place| self.head_at(place) == head);
+        let places = self.narrow(Places { start, end }, value, value);
         places.start < places.end
     }
 
@@ -121,16 +126,17 @@ impl Packed<'_> {
     #[inline]
     pub(super) fn narrow(&self, places: Places, low: u64, high: u64) -> Places {
         let (low, high) = (low & self.low_mask(), high & self.low_mask());
-        let start = self.first_not(places, |entry| entry < low);
-        let end = self.first_not(Places { start, ..places }, |entry| entry <= high);
+        let start = self.first_not(places, |place| self.low_bytes(place) < low);
+        let behind = Places { start, ..places };
+        let end = self.first_not(behind, |place| self.low_bytes(place) <= high);
         Places { start, end }
     }
 
-    fn first_not(&self, places: Places, before: impl Fn(u64) -> bool) -> u32 {
+    fn first_not(&self, places: Places, before: impl Fn(usize) -> bool) -> u32 {
         let Places { mut start, mut end } = places;
         while start < end {
             let middle = start + (end - start) / 2;
-            if before(self.low_bytes(middle as usize)) {
+            if before(middle as usize) {
                 start = middle + 1;
             } else {
                 end = middle;

@@ -1,10 +1,20 @@
 //! The promised figures of a cluster of real processes.
 
-use super::{Case, Programs, Target, Unit, row};
-use crate::bench::figures::Figures;
+use super::{Case, Measured, Programs, Promise, Target, Unit, row};
+use crate::bench::figures::{Figure, Figures};
+use anyhow::Context;
 
 /// Milliseconds that a durable insert may take beyond two syncs of the disk.
 const BEYOND_SYNCS: f64 = 0.5;
+
+/// The row of a cluster that grows.
+const GROWN: Promise = row(
+    "cluster-insert-stream-50m",
+    "3 nodes, `InsertStream` of 2M bare fingerprints, 50M stored then, against the 2M after the first million of the same run; \
+     measured by `--scaling`",
+    Target::AtLeast(0.8),
+    Unit::Times,
+);
 
 /// Rows that are measured in the same run share a cluster.
 pub(super) fn cases() -> Vec<Case> {
@@ -12,7 +22,30 @@ pub(super) fn cases() -> Vec<Case> {
     cases.extend(change_cases());
     cases.extend(large_cases());
     cases.extend(replica_cases());
+    cases.push(Case::of_scaling(&[GROWN], |programs| {
+        Ok(vec![kept_speed(&programs.cluster(&["grown"])?)?])
+    }));
     cases
+}
+
+/// The row of a cluster that grows, by the figures of one run.
+pub(in crate::bench) fn grown(figures: &Figures, seconds: f64) -> anyhow::Result<Measured> {
+    Ok(Measured {
+        row: GROWN,
+        values: vec![kept_speed(figures)?],
+        seconds,
+    })
+}
+
+/// The rate of the last inserts against that of the second ones, which are as many.
+fn kept_speed(figures: &Figures) -> anyhow::Result<f64> {
+    let cost = |figure: Option<&Figure>| {
+        figure
+            .context("the corpus did not grow")?
+            .number("insert_ns")
+    };
+    let grown = || figures.all_of("grown");
+    Ok(cost(grown().nth(1))? / cost(grown().last())?)
 }
 
 fn search_cases() -> Vec<Case> {
