@@ -80,7 +80,7 @@ fn section(machine: &Machine, before: &str, measured: &[Measured], notes: &str) 
     let table: String = rows
         .filter_map(|row| {
             let now = measured.iter().find(|one| one.row.name == row.name);
-            now.map(|one| line(one, &machine.date, notes))
+            now.map(|one| line(one, machine, notes))
                 .or_else(|| Some(format!("{}\n", line_of(before, row.name)?)))
         })
         .collect();
@@ -112,11 +112,12 @@ pub(super) fn taken(machine: &Machine) -> String {
     )
 }
 
-fn line(measured: &Measured, date: &str, notes: &str) -> String {
+fn line(measured: &Measured, machine: &Machine, notes: &str) -> String {
     let row = &measured.row;
+    let target = row.target(&machine.level);
     let median = measured.median();
     // Above 1 is better than promised, whichever way the bound points.
-    let (sign, bound, ratio) = match row.target {
+    let (sign, bound, ratio) = match target {
         Target::AtLeast(bound) => ('≥', bound, median / bound),
         Target::AtMost(bound) => ('≤', bound, bound / median),
     };
@@ -136,20 +137,21 @@ fn line(measured: &Measured, date: &str, notes: &str) -> String {
         }
     };
     format!(
-        "| `{}` | {} | {sign} {} | {} | {range} | {} | {:.0} s | {date} | {against} | {} |\n",
+        "| `{}` | {} | {sign} {} | {} | {range} | {} | {:.0} s | {} | {against} | {} |\n",
         row.name,
         row.what,
         written(bound, row.unit),
         written(median, row.unit),
         measured.values.len(),
         measured.seconds,
-        verdict(measured, notes),
+        machine.date,
+        verdict(measured, target, notes),
     )
 }
 
-fn verdict(measured: &Measured, notes: &str) -> &'static str {
+fn verdict(measured: &Measured, target: Target, notes: &str) -> &'static str {
     let row = &measured.row;
-    if row.target.is_met_by(measured.median()) {
+    if target.is_met_by(measured.median()) {
         "met"
     } else if notes.contains(&format!("`{}`", row.name)) {
         "**missed**, see [notes](#notes)"
@@ -223,7 +225,7 @@ mod tests {
 
     #[test]
     fn a_row_has_its_target_its_median_its_range_and_a_verdict() {
-        let line = |values: &[f64]| line(&measured(values), "2026-01-02", "");
+        let line = |values: &[f64]| line(&measured(values), &machine("P", "2026-01-02"), "");
         let met = line(&[6.0, 5.0, 9.0]);
         assert!(met.starts_with("| `find-all` | find_all bulk, "), "{met}");
         let figures = "| ≥ 5.00 M/s | 6.00 M/s | 5.00 M/s to 9.00 M/s | 3 | 2 s | 2026-01-02 | 1.20 × | met |\n";
@@ -234,7 +236,7 @@ mod tests {
 
     #[test]
     fn a_missed_row_says_whether_the_notes_explain_it() {
-        let missed = |notes| line(&measured(&[4.0]), "", notes);
+        let missed = |notes| line(&measured(&[4.0]), &machine("P", ""), notes);
         let explained = missed("\n`find-all`: the machine was busy.\n");
         assert!(explained.ends_with("| 0.80 × | **missed**, see [notes](#notes) |\n"));
         for notes in ["", "\n`find-all-50m`: the machine was busy.\n"] {

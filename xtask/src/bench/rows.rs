@@ -59,8 +59,23 @@ pub(crate) struct Promise {
     /// Its name on the command line.
     pub(crate) name: &'static str,
     pub(crate) what: &'static str,
-    pub(crate) target: Target,
+    target: Target,
+    /// Levels of instructions of which another figure is promised.
+    levels: &'static [(&'static str, Target)],
     pub(crate) unit: Unit,
+}
+
+impl Promise {
+    /// With other targets at these levels.
+    const fn at_levels(self, levels: &'static [(&'static str, Target)]) -> Self {
+        Self { levels, ..self }
+    }
+
+    /// What is promised at a level of instructions.
+    pub(crate) fn target(&self, level: &str) -> Target {
+        let other = self.levels.iter().find(|(name, _)| *name == level);
+        other.map_or(self.target, |&(_, target)| target)
+    }
 }
 
 /// A row and what each run gave.
@@ -170,6 +185,7 @@ const fn row(name: &'static str, what: &'static str, target: Target, unit: Unit)
         name,
         what,
         target,
+        levels: &[],
         unit,
     }
 }
@@ -193,6 +209,14 @@ mod tests {
         assert!(!Target::AtLeast(2.0).is_met_by(1.9));
         assert!(Target::AtMost(2.0).is_met_by(2.0));
         assert!(!Target::AtMost(2.0).is_met_by(2.1));
+    }
+
+    #[test]
+    fn a_level_may_have_a_target_of_its_own() {
+        const WIDER: &[(&str, Target)] = &[("avx512bw", Target::AtLeast(4.0))];
+        let row = row("a", "b", Target::AtLeast(3.0), Unit::Times).at_levels(WIDER);
+        assert_eq!(row.target("avx2"), Target::AtLeast(3.0));
+        assert_eq!(row.target("avx512bw"), Target::AtLeast(4.0));
     }
 
     #[test]

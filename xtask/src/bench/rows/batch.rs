@@ -113,7 +113,11 @@ fn published_case() -> Case {
             "all pairs of 1M random, k = 3, one thread, against the multi-sort of the crate `all-pairs-hamming` 0.1.0",
             Target::AtLeast(3.0),
             Unit::Times,
-        )],
+        )
+        .at_levels(&[
+            ("avx512bw", Target::AtLeast(4.0)),
+            ("avx512vpopcntdq", Target::AtLeast(4.0)),
+        ])],
         |programs| {
             let figure = programs.bench("batch", &["--threads", "1"], "published")?;
             Ok(vec![figure.number("against_published")?])
@@ -177,7 +181,11 @@ fn words_cases() -> Vec<Case> {
                 "`words-v1` over real text, one thread, against reading the same JSON lines with `serde_json` alone",
                 AtLeast(0.6),
                 Times,
-            )],
+            )
+            .at_levels(&[
+                ("avx512bw", AtLeast(0.8)),
+                ("avx512vpopcntdq", AtLeast(0.8)),
+            ])],
             |programs| {
                 let figure = programs.bench("batch", &WORDS_V1, "hash_json")?;
                 Ok(vec![figure.number("against_reading")?])
