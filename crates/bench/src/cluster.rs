@@ -6,6 +6,7 @@ mod commands;
 mod compared;
 mod copies;
 mod disk;
+mod echoed;
 mod failures;
 mod figures;
 mod grown;

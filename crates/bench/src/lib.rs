@@ -7,6 +7,7 @@
 
 pub mod batch;
 pub mod cluster;
+pub mod echo;
 pub mod engine;
 mod figure;
 mod scan;

@@ -44,11 +44,19 @@ const TABLE: [(&str, &[&str], &[&str]); 16] = [
     // `runtime` owns the rule which characters a terminal obeys, and results go to terminals.
     ("batch", &["simhash", "runtime", "input"], &[]),
     // It reads what processes take (`runtime`), and asks nodes and the layout file by themselves
-    // when it measures a restart (`proto`, `topology`, `cluster`).
+    // when it measures a restart (`proto`, `topology`, `cluster`). It serves an echo on `transport`.
     (
         "bench",
         &[
-            "simhash", "topology", "proto", "cluster", "client", "hosts", "runtime", "input",
+            "simhash",
+            "topology",
+            "proto",
+            "transport",
+            "cluster",
+            "client",
+            "hosts",
+            "runtime",
+            "input",
             "batch",
         ],
         &[],

@@ -11,14 +11,15 @@ use super::requests::{Latencies, make};
 use super::session::{Session, distinct};
 use super::settings::{BARE, Case, DISTANCE, MILLION, NODES, Settings, WITH_IDS};
 use super::single::Single;
-use super::{disk, rest};
+use super::{disk, echoed, rest};
 
 /// The cases here.
-pub(super) const CASES: [Case; 7] = [
+pub(super) const CASES: [Case; 8] = [
     Case::InsertStreamBare,
     Case::FindAllStream,
     Case::FindAllUnary,
     Case::FindAllAlone,
+    Case::Echo,
     Case::InsertAlone,
     Case::Mixed,
     Case::InsertStreamIds,
@@ -45,6 +46,9 @@ pub(super) async fn measure(settings: &Settings) -> anyhow::Result<()> {
     if settings.asks_for(Case::FindAllAlone) {
         let case = "find_all_alone";
         served.find_all_single(case, settings.alone, 1).await?;
+    }
+    if settings.asks_for(Case::Echo) {
+        echoed::measure(settings, &served.session, &served.queries).await?;
     }
     if settings.asks_for(Case::InsertAlone) {
         served.insert_alone().await?;
@@ -94,8 +98,8 @@ impl<'a> Served<'a> {
     /// Lets the nodes finish what the insert left them to do, and searches on every connection.
     async fn warm_up(&self) -> anyhow::Result<()> {
         rest::wait(&self.session.cluster).await?;
-        let some = 4 * self.settings.batch * self.settings.streams;
-        let some = &self.queries[..some.min(self.queries.len())];
+        let some = self.settings.warm_up().min(self.queries.len());
+        let some = &self.queries[..some];
         self.session.find_all(BARE, some).await.map(|_| ())
     }
 

@@ -46,16 +46,16 @@ pub struct Settings {
     /// of grown 50000000, of other failures 100000]
     #[arg(long, value_name = "N", value_parser = count())]
     pub n: Option<usize>,
-    /// find_all_stream: queries that are searched for
+    /// find_all_stream, echo: queries that are searched for
     #[arg(long, value_name = "Q", default_value_t = 2_000_000, value_parser = count())]
     pub queries: usize,
-    /// find_all_unary, mixed: requests
+    /// find_all_unary, echo, mixed: requests
     #[arg(long, value_name = "R", default_value_t = 100_000, value_parser = count())]
     pub requests: usize,
-    /// find_all_alone, insert_alone: requests
+    /// find_all_alone, echo, insert_alone: requests
     #[arg(long, value_name = "R", default_value_t = 2_000, value_parser = count())]
     pub alone: usize,
-    /// find_all_unary, mixed: requests in flight at once
+    /// find_all_unary, echo, mixed: requests in flight at once
     #[arg(long, value_name = "R", default_value_t = 64, value_parser = clap::value_parser!(u16).range(1..=1024).map(usize::from))]
     pub in_flight: usize,
     /// Streams: documents or queries in a batch
@@ -105,6 +105,8 @@ pub enum Case {
     FindAllUnary,
     /// All matches of one query a request, one after the other
     FindAllAlone,
+    /// What the transport alone takes: the three searches, sent to a server that does not search
+    Echo,
     /// One document a request, one after the other, beside what the disk takes for a sync
     InsertAlone,
     /// One document or one query a request by turns, many in flight at once
@@ -174,6 +176,7 @@ impl Case {
             | Self::FindAllStream
             | Self::FindAllUnary
             | Self::FindAllAlone
+            | Self::Echo
             | Self::InsertAlone
             | Self::Mixed
             | Self::InsertStreamIds
@@ -195,6 +198,11 @@ impl Settings {
         let all = self.replicas?;
         let hot = self.hot.unwrap_or(all).min(all);
         Some(Replicas { all, hot })
+    }
+
+    /// How many queries go before the streams that are measured.
+    pub(super) const fn warm_up(&self) -> usize {
+        4 * self.batch * self.streams
     }
 
     pub(super) fn folder(&self) -> &Path {

@@ -19,6 +19,7 @@ const GROWN: Promise = row(
 /// Rows that are measured in the same run share a cluster.
 pub(super) fn cases() -> Vec<Case> {
     let mut cases = search_cases();
+    cases.extend(relative_cases());
     cases.extend(change_cases());
     cases.extend(large_cases());
     cases.extend(replica_cases());
@@ -101,6 +102,58 @@ fn search_cases() -> Vec<Case> {
             ])
         },
     )]
+}
+
+/// What does not depend on the machine: both sides of each ratio are measured in the same run.
+fn relative_cases() -> Vec<Case> {
+    use Target::{AtLeast, AtMost};
+    use Unit::Times;
+    vec![
+        Case::light(
+            &[
+                row(
+                    "cluster-find-all-echo",
+                    "3 nodes, `FindAll` of one query each, 64 in flight, against a server that only answers, by the same \
+                     client and transport in the same run",
+                    AtLeast(0.5),
+                    Times,
+                ),
+                row(
+                    "cluster-find-all-alone-echo",
+                    "the same, one query at a time, half of them within",
+                    AtMost(3.0),
+                    Times,
+                ),
+            ],
+            |programs| {
+                let cases = ["find_all_unary", "find_all_alone", "echo"];
+                let figures = programs.cluster(&cases)?;
+                let [unary, alone, echo] = cases.map(|case| figures.of(case));
+                let echo = echo?;
+                Ok(vec![
+                    unary?.number("per_second")? / echo.number("per_second")?,
+                    alone?.number("p50_ms")? / echo.number("alone_p50_ms")?,
+                ])
+            },
+        ),
+        Case::light(
+            &[row(
+                "cluster-find-all-stream-memory",
+                "3 nodes, `FindAllStream`, 1M stored, (5, 3), half with matches, queries a second, against the same \
+                 queries in memory on one thread in the same run",
+                AtLeast(0.35),
+                Times,
+            )],
+            |programs| {
+                let case = "find_all_stream";
+                let cluster = programs.cluster(&[case])?;
+                let engine =
+                    programs.bench("engine", &["--queries", "2000000"], "find_all_bulk")?;
+                let stream = cluster.of(case)?.number("per_second")?;
+                Ok(vec![stream / engine.number("per_second")?])
+            },
+        ),
+    ]
 }
 
 fn change_cases() -> Vec<Case> {
