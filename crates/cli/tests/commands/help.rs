@@ -145,7 +145,8 @@ fn find_pairs_has_the_name_of_its_ancestor_too() {
 }
 
 /// The commands that print no table: they print documents, a story for people, or nothing.
-const WITHOUT_TABLES: [&str; 23] = [
+const WITHOUT_TABLES: [&str; 24] = [
+    "simshard bench echo",
     "simshard cluster adopt",
     "simshard cluster force",
     "simshard cluster init",
