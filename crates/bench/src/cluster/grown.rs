@@ -1,5 +1,5 @@
-//! The case of a corpus that grows: what a document costs to insert, a query to answer, and a document to load again, at one
-//! size after the other.
+//! The case of a corpus that grows. At each of some sizes it measures what an insert, a query and a restarted document
+//! cost.
 
 use std::thread;
 use std::time::Instant;

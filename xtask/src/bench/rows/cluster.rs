@@ -1,8 +1,9 @@
 //! The promised figures of a cluster of real processes.
 
+use anyhow::Context;
+
 use super::{Case, Measured, Programs, Promise, Target, Unit, row};
 use crate::bench::figures::{Figure, Figures};
-use anyhow::Context;
 
 /// Milliseconds that a durable insert may take beyond two syncs of the disk.
 const BEYOND_SYNCS: f64 = 0.5;
