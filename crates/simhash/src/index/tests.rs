@@ -186,13 +186,8 @@ fn shards_together_report_each_match_once_at_every_level() {
                 index.insert_new(recent.to_vec());
                 index.len = own.len();
                 assert!(own.iter().all(|&f| index.contains(f)));
-                let asked = set.iter().chain(&queries).copied();
-                let contained = index.contained(asked.clone());
-                assert!(
-                    asked
-                        .into_iter()
-                        .all(|f| index.contains(f) == contained.contains(&f))
-                );
+                // Most of the queries are not in the set.
+                let contained = index.contained(own.iter().chain(&queries).copied());
                 assert_eq!(contained, own.iter().copied().collect());
                 all.extend(hits(&index, &search, &queries));
             }
