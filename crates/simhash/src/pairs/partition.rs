@@ -139,6 +139,10 @@ impl Buckets {
 
     /// The same with all threads of the pool. However many there are, the outcome is the same.
     pub(super) fn partition_in_parallel(&mut self, values: &[u64], digit: Digit) {
+        // One thread has every bucket to itself.
+        if rayon::current_num_threads() == 1 {
+            return self.partition(values, digit);
+        }
         let chunk_size = values.len().div_ceil(rayon::current_num_threads()).max(1);
         let count = |chunk| {
             let mut counts = Vec::new();
