@@ -1,5 +1,7 @@
-//! Another processor, emulated: the tests of the crates that need nothing of a machine but memory and files. The
-//! program is built for it.
+//! Another processor, emulated: the demo, and the tests of the crates that need nothing of a machine but memory and
+//! files.
+
+use std::process::Command;
 
 use crate::cross::{self, Target};
 use crate::process;
@@ -7,6 +9,7 @@ use crate::report::StepOutcome;
 use crate::tools;
 use crate::workspace::{LONG, Workspace};
 
+use super::demo;
 use super::rust_tests::Tally;
 
 /// The crates whose tests run. Those of others wait for clocks and networks, for which an emulator is too slow.
@@ -27,6 +30,10 @@ fn run(workspace: &Workspace, tally: &mut Tally) -> anyhow::Result<()> {
     let (compiler, emulator) = (tools::cross_compiler(workspace)?, tools::emulator()?);
     let mut build = cross::cargo(workspace, &compiler, target, "zigbuild");
     process::run(build.args(["--package", "simshard-cli", "--all-features"]))?;
+    let program = workspace.target().join(target.triple());
+    let mut simshard = Command::new(emulator);
+    simshard.arg(program.join("debug/simshard"));
+    demo::run(workspace, simshard)?;
 
     let mut tests = cross::cargo(workspace, &compiler, target, "test");
     tests.arg("--no-fail-fast");

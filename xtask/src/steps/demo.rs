@@ -13,7 +13,11 @@ use crate::workspace::Workspace;
 const FEW_PAIRS: u64 = 100;
 
 pub(super) fn verify(workspace: &Workspace) -> anyhow::Result<String> {
-    let mut command = Command::new(scripts::program(workspace)?);
+    run(workspace, Command::new(scripts::program(workspace)?))
+}
+
+/// Runs the demo of a program that a command starts; returns its last line.
+pub(super) fn run(workspace: &Workspace, mut command: Command) -> anyhow::Result<String> {
     workspace.at_root(&mut command).args(["demo", "--verify"]);
     let mut last = String::new();
     let status = process::run_reading(&mut command, |line| {

@@ -47,7 +47,7 @@ pub(crate) enum Step {
     Package,
     /// The JavaScript package is built, its types are right, and it passes its tests with a server
     Js,
-    /// The program is built for 64-bit ARM, and tests of the engine and the storage pass there, emulated; only with
+    /// On 64-bit ARM, emulated, the demo finds what it should, and tests of the engine and the storage pass; only with
     /// `--long`, or if it is named
     Aarch64,
 }
