@@ -57,10 +57,7 @@ fn every_case_is_measured_and_all_answers_are_right() {
     let has = |case: &str, field: &str| {
         let place = cases.iter().position(|one| *one == case).unwrap();
         let number = figures[place][field].as_f64();
-        assert!(
-            number.is_some_and(|number| number > 0.0),
-            "{case} has no {field}"
-        );
+        assert!(number.is_some_and(|it| it > 0.0), "{case} has no {field}");
     };
     for case in &cases[..8] {
         has(case, "per_second");
