@@ -221,8 +221,7 @@ mod tests {
     /// Inserts documents like the engine does when it applies a change.
     fn insert<'a>(shard: &mut Shard, documents: impl IntoIterator<Item = (Fingerprint, &'a str)>) {
         let documents: Vec<_> = documents.into_iter().collect();
-        let fingerprints = documents.iter().map(|(fingerprint, _)| *fingerprint);
-        let known = fingerprints.filter(|f| shard.contains(*f)).collect();
+        let known = shard.known(documents.iter().map(|(fingerprint, _)| *fingerprint));
         shard.insert(documents, &known);
     }
 

@@ -70,8 +70,8 @@ impl Missed {
     }
 }
 
-/// Lets the tables of a shard follow documents that became live, or ceased to be. `known` are those of their
-/// fingerprints that other live documents had.
+/// Lets the tables of a shard follow documents that became live, or ceased to be. `known` are at least those of
+/// their fingerprints that other live documents had.
 ///
 /// # Errors
 /// If the node does not own the shard.

@@ -41,7 +41,7 @@ impl Index {
     ) -> HashSet<Fingerprint> {
         let mut contained = HashSet::new();
         let mut fingerprints = fingerprints.into_iter().peekable();
-        let mut batch = Vec::with_capacity(TOGETHER);
+        let mut batch = Vec::with_capacity(fingerprints.size_hint().0.min(TOGETHER));
         while fingerprints.peek().is_some() {
             batch.clear();
             let entries = fingerprints.by_ref().take(TOGETHER);

@@ -283,6 +283,8 @@ fn removals_reach_recent_and_stored_fingerprints_alike() {
     let waiting = [&stored[..100], &recent[..50]].concat();
     index.remove_present(&waiting);
     assert_eq!(index.removed.len(), waiting.len());
+    assert!(index.contained(waiting.iter().copied()).is_empty());
+    assert_eq!(index.contained(set.iter().copied()).len(), index.len());
     let at_once = [&stored[100..2_000], &recent[50..100]].concat();
     index.remove_present(&at_once);
     assert!(index.removed.is_empty() && index.recent.is_empty());

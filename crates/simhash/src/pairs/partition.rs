@@ -13,8 +13,11 @@ use crate::scan::Zeroed;
 /// Most bits of a digit: as many buckets are written to at once, and caches hold no more lines.
 const DIGIT_BITS: u32 = 11;
 
-/// Bits of a digit if one cannot take all there are: then the first cache holds most of the lines.
-const FIRST_DIGIT_BITS: u32 = 10;
+/// Bits of a digit that leaves bits to later ones anyway: the first cache holds most of so few lines.
+const NARROW_DIGIT_BITS: u32 = 10;
+
+/// Bits that are not worth a digit of their own: buckets that are larger by so much are compared as they are.
+const SPARED_BITS: u32 = 2;
 
 /// Some bits of a fingerprint as a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,13 +31,15 @@ impl Digit {
     /// The leading bits of `mask`, which is not 0, as a digit with at least that many values, if
     /// there are bits enough and caches allow it.
     pub(super) fn leading(mask: u64, buckets: usize) -> Self {
-        let wanted = buckets.max(2).ilog2();
-        let most = if wanted.min(mask.count_ones()) <= DIGIT_BITS {
-            DIGIT_BITS
+        let wanted = buckets.max(2).ilog2().min(mask.count_ones());
+        let bits = if wanted <= DIGIT_BITS + SPARED_BITS {
+            wanted.min(DIGIT_BITS)
         } else {
-            FIRST_DIGIT_BITS
+            // What is left if later digits take as many as they can.
+            let left = (wanted - 1) % DIGIT_BITS + 1;
+            left.max(NARROW_DIGIT_BITS)
         };
-        Self::of_bits(leading_bits(mask, wanted.min(most)))
+        Self::of_bits(leading_bits(mask, bits))
     }
 
     /// The digit that these bits make, at least one. Without a gap between them it is their value;
@@ -208,7 +213,7 @@ mod tests {
         #[test]
         fn values_stand_in_the_buckets_of_their_digits_as_they_came(
             seed: u64,
-            count in 0..3_000_usize,
+            count in 0..20_000_usize,
             mask in 1..u64::MAX,
         ) {
             let values = values(seed, count);
@@ -219,7 +224,7 @@ mod tests {
 
             // The earlier content must not matter.
             let mut buckets = Buckets::default();
-            buckets.partition(&[1, 2, 3], Digit::leading(3, 3));
+            buckets.partition(&vec![u64::MAX; count + 1], Digit::leading(3, 3));
             buckets.partition(&values, digit);
             prop_assert_eq!(&buckets.values[..count], &expected);
             let ends = |number| expected.partition_point(|&value| digit.of(value) <= number);
@@ -228,6 +233,8 @@ mod tests {
 
             for threads in 1..4 {
                 let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+                buckets.values.room(count).fill(u64::MAX);
+                buckets.ends.fill(0);
                 pool.install(|| buckets.partition_in_parallel(&values, digit));
                 prop_assert_eq!(&buckets.values[..count], &expected);
                 prop_assert_eq!(&buckets.ends, &expected_ends);
@@ -248,6 +255,16 @@ mod tests {
             prop_assert!(gapless.keeps_order());
             prop_assert_eq!(gapless.of(b), (b >> (a % 54) & 0x7ff) as usize);
         }
+    }
+
+    #[test]
+    fn a_digit_is_narrow_only_where_others_follow_it() {
+        let bits = |mask, wanted: u32| Digit::leading(mask, 1 << wanted).mask().count_ones();
+        let open = |wanted| bits(u64::MAX, wanted);
+        assert_eq!([1, 11, 13].map(open), [1, 11, 11]);
+        assert_eq!([14, 16, 21, 22, 23].map(open), [10, 10, 10, 11, 10]);
+        assert_eq!(bits(0x7ff << 20, 40), 11);
+        assert_eq!(bits(0xffff << 20, 40), 10);
     }
 
     #[test]

@@ -111,8 +111,8 @@ fn sorted(mut fingerprints: Vec<Fingerprint>) -> Vec<Fingerprint> {
     let targets = split_mut(bits_mut(&mut fingerprints), &ends);
     let starts = std::iter::once(0).chain(ends.iter().copied());
     let sources = starts.zip(&ends).map(|(start, &end)| &values[start..end]);
-    let buckets: Vec<(&[u64], &mut [u64])> = sources.zip(targets).collect();
-    buckets
+    let moves: Vec<(&[u64], &mut [u64])> = sources.zip(targets).collect();
+    moves
         .into_par_iter()
         .for_each_init(Vec::new, |ends, (source, target)| {
             sort_bucket(source, ends, target);

@@ -110,8 +110,8 @@ impl Packed<'_> {
         // Heads tell nearly all entries apart, so tails are hardly ever read.
         let head = self.head(value);
         let start = self.first_not(places, |place| self.head_at(place) < head);
-        let same = Places { start, ..places };
-        let end = self.first_not(same, |place| self.head_at(place) == head);
+        let behind = Places { start, ..places };
+        let end = self.first_not(behind, |place| self.head_at(place) == head);
         let places = self.narrow(Places { start, end }, value, value);
         places.start < places.end
     }

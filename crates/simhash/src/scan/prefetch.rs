@@ -15,6 +15,15 @@ pub(crate) fn prefetch<T>(slice: &[T], index: usize) {
         // SAFETY: prefetching never faults, and the address is valid anyway.
         unsafe { _mm_prefetch::<_MM_HINT_T0>(std::ptr::from_ref(element).cast()) };
     }
-    #[cfg(not(target_arch = "x86_64"))]
+    // SAFETY: as above, and nothing but the caches changes.
+    #[cfg(target_arch = "aarch64")]
+    unsafe {
+        std::arch::asm!(
+            "prfm pldl1keep, [{}]",
+            in(reg) std::ptr::from_ref(element),
+            options(nostack, readonly, preserves_flags)
+        );
+    }
+    #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
     let _ = element;
 }

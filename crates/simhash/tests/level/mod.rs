@@ -48,7 +48,7 @@ fn run(this: &str, level: &str) {
     assert!(!none, "{level}: {printed}");
 }
 
-/// Starts this program again.
+/// The command that starts this program again.
 fn this_program() -> Command {
     let program = env::current_exe().expect("the path of this program");
     let Some(emulator) = env::var_os(EMULATOR) else {

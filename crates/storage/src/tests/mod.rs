@@ -34,7 +34,7 @@ pub(crate) fn alone(test: &str, work: impl FnOnce()) -> Option<Output> {
     Some(process.output().unwrap())
 }
 
-/// Starts this program again.
+/// The command that starts this program again.
 fn this_program() -> Command {
     let program = std::env::current_exe().unwrap();
     let Some(emulator) = std::env::var_os(EMULATOR) else {

@@ -19,6 +19,11 @@ struct Run {
 
 const BUCKETS: u64 = 40;
 
+/// The fewest bytes of an entry that tell values of one bucket apart.
+fn narrowest(shift: u32) -> usize {
+    HEAD.max(shift.div_ceil(8) as usize)
+}
+
 impl Run {
     fn new(width: usize, shift: u32, rng: &mut fastrand::Rng) -> Self {
         // The leading bits of the first bucket; the last may be the last there is.
@@ -71,6 +76,13 @@ impl Run {
             width: self.width,
             lines,
         }
+    }
+
+    /// All values, and what differs from one in the last bit of its head, of its tail, or by one.
+    fn neighbours(&self) -> Vec<u64> {
+        let head = 1 << (8 * (self.width - HEAD));
+        let of = |&value: &u64| [value, value ^ 1, value ^ head, value.wrapping_add(1)];
+        self.values.iter().flat_map(of).collect()
     }
 
     /// Members with few flips, the ends, and values outside.
@@ -136,12 +148,26 @@ fn found(level: Level, target: &Probe, queries: &[u64], batch: bool) -> Vec<(u32
 }
 
 #[test]
+fn a_run_of_any_width_contains_its_values_and_no_others() {
+    let mut rng = fastrand::Rng::with_seed(11);
+    for shift in 1..=63 {
+        for width in narrowest(shift)..=8 {
+            let run = Run::new(width, shift, &mut rng);
+            for value in [run.neighbours(), run.queries(&mut rng)].concat() {
+                let is_in = run.values.binary_search(&value).is_ok();
+                let found = run.packed(2).contains(value);
+                assert_eq!(found, is_in, "{value:x}, shift {shift}, width {width}");
+            }
+        }
+    }
+}
+
+#[test]
 fn every_level_finds_what_is_near_in_runs_of_any_width() {
     for seed in 0..4 {
         let mut rng = fastrand::Rng::with_seed(seed);
         for shift in 1..=63_u32 {
-            let narrowest = HEAD.max(shift.div_ceil(8) as usize);
-            for width in [narrowest, 8] {
+            for width in [narrowest(shift), 8] {
                 let run = Run::new(width, shift, &mut rng);
                 let queries = run.queries(&mut rng);
                 // Kernels take large buckets of one prefix in a way of their own, which pays for sorted queries.
