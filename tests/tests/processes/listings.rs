@@ -9,7 +9,7 @@ use tokio::task::block_in_place;
 use crate::moves::operate;
 
 /// More lines than a list has while anything moves.
-const MANY: usize = 10_000;
+const MANY: usize = 200;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn shards_are_listed_of_one_node_and_anew_while_they_move() {

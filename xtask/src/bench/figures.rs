@@ -203,16 +203,21 @@ impl<'a> Programs<'a> {
         command
     }
 
+    /// The best level of instructions of this machine.
+    pub(crate) fn best_level(&self) -> anyhow::Result<String> {
+        let mut command = self.simshard();
+        command.env_remove(LEVEL);
+        level_of(command)
+    }
+
     /// The level of instructions that the program uses. One that was asked for must be that.
     pub(crate) fn level(&self) -> anyhow::Result<String> {
-        let figure = self.bench("engine", &["--n", "1000"], "insert_bulk")?;
-        let level = figure.0["level"].as_str();
-        let level = level.context("the figure has no level")?;
+        let level = level_of(self.simshard())?;
         match &self.level {
-            Some(asked) if asked != level => bail!(
+            Some(asked) if *asked != level => bail!(
                 "this machine has no {asked}: its best level is {level}, and `simshard --help` names those below"
             ),
-            Some(_) | None => Ok(level.to_owned()),
+            Some(_) | None => Ok(level),
         }
     }
 
@@ -342,6 +347,22 @@ fn random(state: &mut u64) -> u64 {
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     z ^ (z >> 31)
+}
+
+/// The level of instructions that a program uses.
+fn level_of(mut simshard: Command) -> anyhow::Result<String> {
+    simshard.args([
+        "bench",
+        "engine",
+        "--json",
+        "--n",
+        "1000",
+        "--case",
+        "insert_bulk",
+    ]);
+    let figure = figure_of(&mut simshard, "insert_bulk")?;
+    let level = figure.0["level"].as_str();
+    Ok(level.context("the figure has no level")?.to_owned())
 }
 
 /// The figure of one case among the JSON lines that a command prints.

@@ -11,6 +11,8 @@ pub(crate) struct Machine {
     pub(super) processor: String,
     /// The instructions that the program uses.
     pub(super) level: String,
+    /// Whether the machine has better ones.
+    pub(super) is_limited: bool,
     pub(super) threads: usize,
     pub(super) memory_gib: u64,
     pub(super) system: String,
@@ -23,7 +25,8 @@ pub(crate) struct Machine {
 impl Machine {
     /// The title of its section on the page.
     pub(super) fn title(&self) -> String {
-        format!("{}, {}", self.processor, self.level)
+        let limited = if self.is_limited { " by --level" } else { "" };
+        format!("{}, {}{limited}", self.processor, self.level)
     }
 
     /// This machine, now. The level is not known yet.
@@ -41,6 +44,7 @@ impl Machine {
         Self {
             processor: field(&cpus, "model name").unwrap_or("unknown").to_owned(),
             level: String::new(),
+            is_limited: false,
             threads: thread::available_parallelism().map_or(1, usize::from),
             memory_gib: (kilobytes.unwrap_or(0) + (1 << 19)) >> 20,
             system: of("uname", &["-sr"]),
@@ -50,9 +54,13 @@ impl Machine {
         }
     }
 
-    /// With the level of a program.
-    pub(crate) fn with_level(self, level: String) -> Self {
-        Self { level, ..self }
+    /// With the level of a program, and whether it is below the best one.
+    pub(crate) fn with_level(self, level: String, is_limited: bool) -> Self {
+        Self {
+            level,
+            is_limited,
+            ..self
+        }
     }
 }
 

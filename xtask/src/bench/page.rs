@@ -9,7 +9,7 @@ const HEAD: &str = "\
 
 Written by `cargo xtask bench`, which builds the release binary, measures every row and puts the
 medians here. Each machine has a section for each level of its instructions, the newest first; `--level avx2` measures
-a level below the machine's best one. *Target* is what the
+a level below the machine's best one, in a section of its own. *Target* is what the
 project asks of itself on a machine with two cores of 2024 or later; where a row misses it, the notes say why, by the
 row's name. *Took* is the time of one run, which rows that are measured together share. Of `bench engine`,
 `bench batch` and `bench cluster` the answers behind every figure are checked: all of them at n = 100,000, before
@@ -201,6 +201,7 @@ pub(super) fn machine(processor: &str, date: &str) -> Machine {
     Machine {
         processor: processor.to_owned(),
         level: "avx2".to_owned(),
+        is_limited: false,
         threads: 2,
         memory_gib: 24,
         system: "S".to_owned(),

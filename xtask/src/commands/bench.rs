@@ -66,7 +66,9 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let build = "build --release --package simshard-cli --all-features";
     process::run(workspace.cargo().args(build.split(' ')))?;
     let programs = Programs::new(&workspace, arguments.level.clone())?;
-    let machine = machine.with_level(programs.level()?);
+    let level = programs.level()?;
+    let is_limited = level != programs.best_level()?;
+    let machine = machine.with_level(level, is_limited);
     let runs = arguments.runs.into();
     if let Some(part) = arguments.scaling {
         let measured = scaling::measure(&programs, runs, part)?;

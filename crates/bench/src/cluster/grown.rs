@@ -51,7 +51,7 @@ pub(super) async fn measure(settings: &Settings) -> anyhow::Result<()> {
     let mut session = Session::start(settings, NODES, settings.replicas())?;
     session.create(BARE).await?;
     let mut before = 0;
-    for size in SIZES.map(|size| n / LAST * size) {
+    for size in SIZES.map(|size| n * size / LAST) {
         grow(&mut session, &stored[..size], before).await?;
         before = size;
     }

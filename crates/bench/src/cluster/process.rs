@@ -50,6 +50,8 @@ impl Process {
             }
         }
         command.env("SIMSHARD_LOG", says);
+        // A lower level of instructions is that of all processes.
+        command.env("SIMSHARD_CPU", simshard_simhash::level());
         let command = command.stdin(Stdio::null()).stdout(Stdio::piped());
         Ok(Self {
             child: command.spawn()?,

@@ -141,7 +141,7 @@ fn relative_cases() -> Vec<Case> {
             &[row(
                 "cluster-find-all-stream-memory",
                 "3 nodes, `FindAllStream`, 1M stored, (5, 3), half with matches, queries a second, against the same \
-                 queries in memory on one thread in the same run",
+                 queries in memory on one thread, right after it",
                 AtLeast(0.35),
                 Times,
             )],

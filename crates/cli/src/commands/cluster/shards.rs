@@ -48,7 +48,8 @@ async fn list(keys: &dyn KeyValueStore, node: Option<&NodeId>) -> anyhow::Result
         let target = targets.get(shard);
         (*shard, ReplicaNames::of(record, target, &names))
     });
-    let concerns = |replicas: &ReplicaNames| node.is_none_or(|node| replicas.name(node.as_str()));
+    let concerns =
+        |replicas: &ReplicaNames| node.is_none_or(|node| replicas.concern(node.as_str()));
     let rows: Vec<(ShardId, ReplicaNames)> =
         rows.filter(|(_, replicas)| concerns(replicas)).collect();
     let mut listing = Listing::new("shards\tepoch\tin_sync\thot\tlearners\ttarget");
@@ -97,7 +98,7 @@ impl ReplicaNames {
     }
 
     /// Whether a node holds the shard in sync, copies it, or is to hold it.
-    fn name(&self, node: &str) -> bool {
+    fn concern(&self, node: &str) -> bool {
         let mut all = [&self.in_sync, &self.learners, &self.target]
             .into_iter()
             .flatten();
