@@ -11,7 +11,7 @@ use crate::workspace::Workspace;
 /// source file
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
-    /// Also run the long tests (sets SIMSHARD_LONG=1 for the Rust tests)
+    /// Also run the long tests (sets SIMSHARD_LONG=1 for the Rust tests), and the step aarch64
     #[arg(long)]
     long: bool,
     /// Run only this step; may be given several times
