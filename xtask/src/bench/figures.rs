@@ -351,15 +351,7 @@ fn random(state: &mut u64) -> u64 {
 
 /// The level of instructions that a program uses.
 fn level_of(mut simshard: Command) -> anyhow::Result<String> {
-    simshard.args([
-        "bench",
-        "engine",
-        "--json",
-        "--n",
-        "1000",
-        "--case",
-        "insert_bulk",
-    ]);
+    simshard.args("bench engine --json --n 1000 --case insert_bulk".split(' '));
     let figure = figure_of(&mut simshard, "insert_bulk")?;
     let level = figure.0["level"].as_str();
     Ok(level.context("the figure has no level")?.to_owned())

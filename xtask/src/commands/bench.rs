@@ -102,8 +102,8 @@ fn write_scaling(
     write(&picture, &scaling::svg(&curves)?)?;
     write(&place(scaling::PAGE), &page)?;
     if let Some(row) = measured.row {
-        let rows = bench::page(&before(PAGE), machine, &[row]);
-        write_rows(workspace, &rows)?;
+        // What sizes are estimated by stays: nothing of it was measured.
+        write(&place(PAGE), &bench::page(&before(PAGE), machine, &[row]))?;
     }
     println!("\n{page}");
     Ok(ExitCode::SUCCESS)

@@ -97,10 +97,8 @@ async fn grow(
 async fn find(session: &Session<'_>, stored: &[Fingerprint]) -> anyhow::Result<f64> {
     let settings = session.settings;
     let queries = queries(stored, settings.queries, DISTANCE, settings.seed ^ 1);
-    let some = 4 * settings.batch * settings.streams;
-    session
-        .find_all(BARE, &queries[..some.min(queries.len())])
-        .await?;
+    let some = settings.warm_up().min(queries.len());
+    session.find_all(BARE, &queries[..some]).await?;
     let found = session.find_all(BARE, &queries).await?;
     session
         .question(&queries, stored, &[])

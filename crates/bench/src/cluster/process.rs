@@ -99,3 +99,17 @@ impl Drop for Process {
         let _ = self.child.wait();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn processes_use_the_level_of_the_one_that_measures_them() {
+        let mut shell = Command::new("sh");
+        shell.args(["-c", "echo listening on $SIMSHARD_CPU"]);
+        let mut process = Process::start(shell).unwrap();
+        assert_eq!(process.url, simshard_simhash::level());
+        process.end(End::Kill).unwrap();
+    }
+}

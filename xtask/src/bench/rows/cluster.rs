@@ -105,7 +105,7 @@ fn search_cases() -> Vec<Case> {
     )]
 }
 
-/// What does not depend on the machine: both sides of each ratio are measured in the same run.
+/// Ratios to what the same machine does without a search, or without a cluster, one after the other.
 fn relative_cases() -> Vec<Case> {
     use Target::{AtLeast, AtMost};
     use Unit::Times;
