@@ -100,6 +100,9 @@ fn is_operators_mistake(error: &MetadataError) -> bool {
         | MetadataError::BadTarget { .. }
         | MetadataError::StillHolds { .. }
         | MetadataError::NotRegistered { .. }
+        | MetadataError::UnknownLevel { .. }
+        | MetadataError::LevelTooLow { .. }
+        | MetadataError::LevelNotKnown { .. }
         | MetadataError::UnusableRecords(_) => true,
         MetadataError::AlreadyExists { .. }
         | MetadataError::UidTaken { .. }

@@ -2,9 +2,11 @@
 //!
 //! | key | value |
 //! |---|---|
-//! | `cluster` | that there is a cluster, as JSON; written last |
+//! | `cluster` | that there is a cluster, and its level, as JSON; written last |
 //! | `registrations` | how many changes of stores there have been |
 //! | `stores/UUID` | a store and where it answers, as JSON |
+//! | `processes/UUID` | that a process runs, its version, and the levels that it knows, as JSON; ends with its lease. UUID is that of the store of a node, or of the start of a router |
+//! | `process-starts` | how many times processes were shown so |
 //! | `waiting/UUID` | that the process of a store runs, and waits for the cluster to begin; ends with its lease |
 //! | `published/UUID` | the last start of a store, and how far its log is on disk, as JSON |
 //! | `shards/SS` | who holds a shard, as JSON; SS are the two digits of its leading byte |
@@ -14,6 +16,8 @@
 //! | `corpora/revision` | how many changes of corpora there have been |
 //! | `corpora/by-name/NAME` | the record of a corpus, as JSON |
 //! | `deleted-corpora/UID` | the name of a corpus that was deleted: nodes that were away drop it |
+
+use std::fmt::Display;
 
 use simshard_topology::replication::StoreId;
 use simshard_topology::{CorpusUid, NodeId, ShardId};
@@ -45,9 +49,23 @@ pub(crate) fn waiting(id: StoreId) -> String {
     format!("{WAITING}{id}")
 }
 
+/// Before the processes that run.
+pub(crate) const PROCESSES: &str = "processes/";
+
+/// That a process runs: by the id of a node's store, or one of a router.
+pub(crate) fn process(id: impl Display) -> String {
+    format!("{PROCESSES}{id}")
+}
+
+/// Counts the times that processes were shown. Each writes it.
+pub(crate) const PROCESS_STARTS: &str = "process-starts";
+
+/// Before what stores publish.
+pub(crate) const PUBLISHED: &str = "published/";
+
 /// What a store publishes of itself.
 pub(crate) fn published(id: StoreId) -> String {
-    format!("published/{id}")
+    format!("{PUBLISHED}{id}")
 }
 
 /// The record of a shard.

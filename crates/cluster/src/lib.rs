@@ -21,9 +21,11 @@ mod key_value;
 mod key_value_metadata;
 mod keys;
 mod layout;
+mod levels;
 mod membership;
 mod memory;
 mod node_settings;
+mod processes;
 mod published;
 mod raw_corpus;
 mod records;
@@ -32,6 +34,7 @@ mod shared_reading;
 mod steps;
 mod store;
 mod targets;
+mod upgrade;
 mod waiting;
 
 pub use corpora::Corpora;
@@ -45,6 +48,7 @@ pub use key_value::{
 };
 pub use key_value_metadata::{KeyValueMetadata, deleted_corpora, recorded_corpora};
 pub use layout::{ClusterLayout, ClusterLayoutError, Node};
+pub use levels::{NEWEST_LEVEL, OLDEST_LEVEL, cluster_level, require_level};
 pub use membership::{
     check_registered, has_records_without_cluster, initialize, random_nonce, register,
     register_start, shard_records,
@@ -53,6 +57,7 @@ pub use memory::MemoryStore;
 pub use node_settings::{
     NodeSettings, SettingsOfNodes, change_node_settings, follow_node_settings, node_settings,
 };
+pub use processes::{RunningProcess, ShownProcess, show_node, show_router};
 pub use published::{Published, publish, published, published_in, published_key};
 pub use records::RegisteredStore;
 pub use registered::{check_holds_nothing, registered_stores, unregister};
@@ -61,4 +66,5 @@ pub use simshard_topology::CorpusUid;
 pub use steps::{Changed, Forced, Steps, force, rebuild, take_steps, wish};
 pub use store::{MetadataError, MetadataStore};
 pub use targets::{Targets, follow_targets, set_targets, targets};
+pub use upgrade::Upgrade;
 pub use waiting::{Waiting, show_waiting, waiting_stores};

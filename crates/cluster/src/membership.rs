@@ -26,8 +26,10 @@ use crate::key_value::{
 use crate::key_value_metadata::understand;
 use crate::keys;
 use crate::layout::{Node, check_nodes};
+use crate::levels::RawCluster;
+use crate::processes::newest_known;
 use crate::published::{published, published_key};
-use crate::records::{self, RawCluster, RegisteredStore};
+use crate::records::{self, RegisteredStore};
 use crate::registered::{Registered, cluster_in, node_of};
 use crate::store::MetadataError;
 
@@ -195,7 +197,8 @@ pub(crate) async fn with_registrations(
 /// Begins a cluster with these corpora: each shard goes to the stores of the nodes that `map` names for it. The nodes
 /// `lost` may lack what they must have held.
 ///
-/// Of the replicas of each shard, the first `hot` answer searches.
+/// Of the replicas of each shard, the first `hot` answer searches. The level is the newest one that all registered nodes
+/// know.
 ///
 /// # Errors
 /// [`MetadataError::AlreadyInitialized`] if there is one. [`MetadataError::NotRegistered`] if the map names a
@@ -244,7 +247,8 @@ pub async fn initialize(
             begin = begin.if_unchanged(key, revision.ok_or(MetadataError::Raced)?);
         }
     }
-    let text = records::text_of(keys::CLUSTER, &RawCluster::new())?;
+    let level = newest_known(keys, &registered.stores).await?;
+    let text = records::text_of(keys::CLUSTER, &RawCluster::new(level))?;
     let begin = begin.put(keys::CLUSTER, &*text);
     let begun = commit(keys, &begin, keys::CLUSTER, &text).await?;
     begun.map(|_| ()).ok_or(MetadataError::Raced)

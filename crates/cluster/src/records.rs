@@ -38,26 +38,6 @@ pub struct RegisteredStore {
 /// Most stores that a shard may have.
 const MOST_STORES: usize = 64;
 
-/// The schema of the records that this version writes and knows.
-const SCHEMA: u32 = 1;
-
-/// The value of the key of the cluster.
-#[derive(Serialize, Deserialize)]
-pub(crate) struct RawCluster {
-    schema: u32,
-    id: String,
-}
-
-impl RawCluster {
-    /// That of a new cluster.
-    pub(crate) fn new() -> Self {
-        Self {
-            schema: SCHEMA,
-            id: Uuid::new_v4().to_string(),
-        }
-    }
-}
-
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct RawStore {
@@ -113,17 +93,6 @@ struct RawLearner {
 /// The text of a record.
 pub(crate) fn text_of(key: &str, record: &impl Serialize) -> Result<String, MetadataError> {
     serde_json::to_string(record).map_err(|error| bad(key, error.to_string()))
-}
-
-/// Refuses the record of a cluster of a later schema.
-pub(crate) fn check_cluster(text: &str) -> Result<(), MetadataError> {
-    let key = keys::CLUSTER;
-    let raw: RawCluster =
-        serde_json::from_str(text).map_err(|error| bad(key, error.to_string()))?;
-    if raw.schema == SCHEMA {
-        return Ok(());
-    }
-    Err(bad(key, format!("its schema is {}", raw.schema)))
 }
 
 /// The text of the record of a corpus.

@@ -9,6 +9,7 @@ use uuid::Uuid;
 use crate::key_value::{KeyValue, KeyValueStore, Outcome, Revision, Snapshot, Transaction};
 use crate::keys;
 use crate::layout::Node;
+use crate::levels::{RawCluster, cluster_pair};
 use crate::membership::records_in;
 use crate::records::{self, RegisteredStore};
 use crate::store::MetadataError;
@@ -144,10 +145,9 @@ pub(crate) fn revision_in(snapshot: &Snapshot, key: &str) -> Option<Revision> {
 
 /// The revision of the cluster's record, if there is one that this version knows.
 pub(crate) fn cluster_in(snapshot: &Snapshot) -> Result<Option<Revision>, MetadataError> {
-    let mut pairs = snapshot.pairs.iter();
-    let pair = pairs.find(|pair| pair.key == keys::CLUSTER);
+    let pair = cluster_pair(snapshot);
     if let Some(pair) = pair {
-        records::check_cluster(&pair.value)?;
+        RawCluster::of_text(&pair.value)?;
     }
     Ok(pair.map(|pair| pair.revision))
 }

@@ -291,7 +291,7 @@ pub(crate) mod tests {
     use crate::membership::{initialize, register, register_start, shard_records};
     use crate::records::RegisteredStore;
 
-    const STORES: [StoreId; 3] = [StoreId([1; 16]), StoreId([2; 16]), StoreId([3; 16])];
+    pub(crate) const STORES: [StoreId; 3] = [StoreId([1; 16]), StoreId([2; 16]), StoreId([3; 16])];
 
     fn node(store: StoreId) -> NodeId {
         NodeId::new(&format!("n{}", store.0[0])).unwrap()

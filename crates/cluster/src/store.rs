@@ -33,6 +33,7 @@ use crate::corpora::Corpora;
 use crate::corpus::{CorpusName, CorpusRecord, CorpusState};
 use crate::key_value::KeyValueError;
 use crate::layout::{ClusterLayout, ClusterLayoutError};
+use crate::levels::{NEWEST_LEVEL, OLDEST_LEVEL, VERSION};
 use crate::{keys, records};
 
 /// Where a cluster keeps what all its processes must agree on: which nodes there
@@ -235,6 +236,22 @@ pub enum MetadataError {
          processes first"
     )]
     NoCluster,
+    #[error(
+        "the cluster is at level {level}, and this version ({}) knows levels {OLDEST_LEVEL} to {NEWEST_LEVEL}: {install}",
+        VERSION
+    )]
+    UnknownLevel { level: u32, install: String },
+    #[error(
+        "{what} needs level {needed}, and the cluster is at level {level}: run `simshard cluster upgrade status`, then \
+         `simshard cluster upgrade finalize`"
+    )]
+    LevelTooLow {
+        what: String,
+        needed: u32,
+        level: u32,
+    },
+    #[error("these do not show that they know level {level}: {processes}")]
+    LevelNotKnown { level: u32, processes: String },
     #[error("these nodes have not registered: {missing}; start them with the same --metadata")]
     NotRegistered { missing: String },
     #[error("shard {shard} cannot be there: {reason}")]

@@ -86,6 +86,7 @@ pub async fn waiting_stores(keys: &dyn KeyValueStore) -> Result<BTreeSet<StoreId
 mod tests {
     use super::*;
     use crate::key_value::MemoryKeyValues;
+    use crate::levels::RawCluster;
 
     #[tokio::test]
     async fn a_store_waits_until_its_cluster_begins() {
@@ -95,7 +96,7 @@ mod tests {
         let waiting = show_waiting(&keys, store).await.unwrap();
         assert!(waiting.is_some());
         assert_eq!(waiting_stores(&*keys).await.unwrap(), [store].into());
-        let cluster = records::text_of(keys::CLUSTER, &records::RawCluster::new()).unwrap();
+        let cluster = records::text_of(keys::CLUSTER, &RawCluster::new(1)).unwrap();
         let begin = Transaction::new().put(keys::CLUSTER, cluster);
         let _begun = keys.commit(&begin).await.unwrap();
         assert!(show_waiting(&keys, store).await.unwrap().is_none());

@@ -147,6 +147,12 @@ impl Registration {
         (self.store.id, self.incarnation.number)
     }
 
+    /// The start.
+    #[must_use]
+    pub const fn incarnation(&self) -> Incarnation {
+        self.incarnation
+    }
+
     /// The keys of the cluster.
     pub(crate) const fn keys(&self) -> &Arc<dyn KeyValueStore> {
         &self.keys

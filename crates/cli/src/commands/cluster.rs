@@ -17,6 +17,7 @@ mod settings;
 mod shards;
 mod shares;
 mod status;
+mod upgrade;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -208,6 +209,20 @@ Examples:
   simshard cluster set-limits n1 --copy-rate 50   # 50 MB a second
   simshard cluster set-limits n1 --none")]
     SetLimits(settings::LimitsArgs),
+    /// See whether all processes are of this version, and let the cluster use what is new in it
+    #[command(
+        subcommand,
+        after_help = "\
+Replace the program of each node, then of each router, one at a time: stop it,
+and start it again with the program of the new version, on the same data. Until
+`finalize`, nothing is written that the earlier version does not know, and each
+process can go back to it.
+
+Examples:
+  simshard cluster upgrade status     # who runs what, and what is missing
+  simshard cluster upgrade finalize   # once all run the new version"
+    )]
+    Upgrade(upgrade::UpgradeCommand),
 }
 
 /// Where the metadata is.
@@ -275,6 +290,7 @@ pub async fn run(command: ClusterCommand) -> anyhow::Result<()> {
         ClusterCommand::SetZone(args) => settings::set_zone(&args).await,
         ClusterCommand::SetCapacity(args) => settings::set_capacity(&args).await,
         ClusterCommand::SetLimits(args) => settings::set_limits(&args).await,
+        ClusterCommand::Upgrade(command) => upgrade::run(&command).await,
     }
 }
 

@@ -32,6 +32,9 @@ impl From<MetadataError> for RouterError {
             | MetadataError::BadTarget { .. }
             | MetadataError::StillHolds { .. }
             | MetadataError::NotRegistered { .. }
+            | MetadataError::UnknownLevel { .. }
+            | MetadataError::LevelTooLow { .. }
+            | MetadataError::LevelNotKnown { .. }
             | MetadataError::Raced
             | MetadataError::OtherCorpora
             | MetadataError::OtherName { .. }

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use anyhow::bail;
 use serde_json::{Map, Value, json};
 use simshard_cluster::{
-    CorpusState, CorpusUid, KeyValueStore, RegisteredStore, Targets, deleted_corpora,
+    CorpusState, CorpusUid, KeyValueStore, RegisteredStore, Targets, Upgrade, deleted_corpora,
     recorded_corpora, shard_records, targets,
 };
 use simshard_topology::replication::{ShardRecord, ShardRecords, StoreId};
@@ -21,6 +21,7 @@ use super::layout::Layout;
 use super::listing::{Listing, show};
 use super::moving::replicas;
 use super::nodes::ask;
+use super::upgrade::versions;
 
 /// What an operator looks at first of a part of the cluster.
 #[derive(Debug, PartialEq)]
@@ -45,6 +46,7 @@ async fn list(keys: &dyn KeyValueStore) -> anyhow::Result<Listing> {
     let corpora = recorded_corpora(keys).await?;
     let mut known = deleted_corpora(keys).await?;
     known.extend(corpora.records().map(|record| record.uid));
+    let upgrade = Upgrade::read(keys).await?;
     let states: Vec<CorpusState> = corpora.records().map(|record| record.state).collect();
     // The records are there, so the metadata has answered.
     let metadata = finding("metadata", true, "answers".to_owned(), json!({}));
@@ -59,6 +61,7 @@ async fn list(keys: &dyn KeyValueStore) -> anyhow::Result<Listing> {
         moves(&records, &targets, &asked),
         balance(keys, &asked).await,
         corpora_of(&states, without_record(&known, &asked).len()),
+        versions(&upgrade, &asked),
     ];
     let mut listing = Listing::new("part\twell\tdetails");
     for finding in findings {

@@ -9,7 +9,8 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 use simshard_cluster::{
     ClusterLayout, FileStore, KeyValueMetadata, KeyValueStore, MetadataError, MetadataStore, Node,
-    RegisteredStore, check_registered, register, registered_stores, shard_records, show_waiting,
+    RegisteredStore, ShownProcess, check_registered, register, registered_stores, shard_records,
+    show_node, show_router, show_waiting,
 };
 use simshard_node::{
     Registration, RegistrationError, answers, check_directory, check_heard, check_runs_nowhere,
@@ -44,14 +45,29 @@ pub(super) fn run_node(role: NodeRole) -> anyhow::Result<()> {
         let Some(started) = shutdown.run_until_cancelled(start_node(role)).await else {
             return Ok(());
         };
-        let (node, socket) = started?;
-        node.serve(announce(socket)?, shutdown).await?;
-        Ok(())
+        let Started {
+            node,
+            socket,
+            shown,
+        } = started?;
+        let served = node.serve(announce(socket)?, shutdown).await;
+        if let Some(shown) = shown {
+            shown.end().await;
+        }
+        Ok(served?)
     })
 }
 
-async fn start_node(mut role: NodeRole) -> anyhow::Result<(simshard_node::Node, TcpSocket)> {
-    let (store, socket, registration) = match &role.metadata {
+/// A node that is ready.
+struct Started {
+    node: simshard_node::Node,
+    socket: TcpSocket,
+    /// If it registers itself.
+    shown: Option<ShownProcess>,
+}
+
+async fn start_node(mut role: NodeRole) -> anyhow::Result<Started> {
+    let (store, socket, registered) = match &role.metadata {
         Place::Store(keys) => {
             let socket = bind(role.presence.listen.ok_or_else(no_address)?)?;
             let entered = enter(keys, &role, &socket).await?;
@@ -61,7 +77,8 @@ async fn start_node(mut role: NodeRole) -> anyhow::Result<(simshard_node::Node, 
                 );
                 role.config.takeover.at_once = true;
             }
-            (entered.metadata, socket, Some(entered.registration))
+            let registered = (entered.registration, entered.shown);
+            (entered.metadata, socket, Some(registered))
         }
         Place::Files(layout) | Place::FileAndStore(layout, _) => {
             if role.presence.address.is_some() {
@@ -84,11 +101,15 @@ async fn start_node(mut role: NodeRole) -> anyhow::Result<(simshard_node::Node, 
         }
     };
     let node = simshard_node::Node::open(role.config, store).await?;
-    let node = match registration {
-        Some(registration) => node.registered(registration),
-        None => node,
+    let (node, shown) = match registered {
+        Some((registration, shown)) => (node.registered(registration), Some(shown)),
+        None => (node, None),
     };
-    Ok((node, socket))
+    Ok(Started {
+        node,
+        socket,
+        shown,
+    })
 }
 
 pub(super) fn run_router(role: RouterRole) -> anyhow::Result<()> {
@@ -107,9 +128,25 @@ pub(super) fn run_router(role: RouterRole) -> anyhow::Result<()> {
             return Ok(());
         };
         let store = store?;
-        let listener = announce(bind(role.presence)?)?;
-        simshard_router::serve(role.config, store, listener, shutdown).await?;
-        Ok(())
+        let socket = bind(role.presence)?;
+        let shown = match &role.metadata {
+            Place::Store(keys) => {
+                let address = format!("http://{}", socket.local_addr()?);
+                let show = async |_: &Absence| Ok(show_router(keys, &address).await?);
+                let shown = shutdown.run_until_cancelled(once_there(show)).await;
+                let Some(shown) = shown else {
+                    return Ok(());
+                };
+                Some(shown?)
+            }
+            Place::Files(_) | Place::FileAndStore(..) => None,
+        };
+        let listener = announce(socket)?;
+        let served = simshard_router::serve(role.config, store, listener, shutdown).await;
+        if let Some(shown) = shown {
+            shown.end().await;
+        }
+        Ok(served?)
     })
 }
 
@@ -152,6 +189,7 @@ async fn follow(
 struct Entered {
     metadata: Arc<dyn MetadataStore>,
     registration: Registration,
+    shown: ShownProcess,
     /// Whether its store took the place of one that was lost.
     is_replacement: bool,
 }
@@ -195,6 +233,7 @@ async fn enter_with(
         check_directory(&**keys, claim, accepts_loss).await?;
         check_history(&**keys, claim).await?;
         check_name_is_free(&**keys, &store).await?;
+        let shown = show_node(keys, store.id).await?;
         let _waiting = show_waiting(keys, store.id).await?;
         let is_replacement = register_once_free(&**keys, &store, absence).await?;
         let metadata = follow(keys, absence).await?;
@@ -211,9 +250,11 @@ async fn enter_with(
         check_heard(claim, heard, accepts_loss)?;
         let entered = Registration::enter(keys, claim, store.clone(), accepts_loss, publish);
         let registration = entered.await?;
+        shown.has_begun(registration.incarnation());
         Ok(Entered {
             metadata,
             registration,
+            shown,
             is_replacement,
         })
     };
