@@ -24,6 +24,8 @@ pub struct ProcessCluster {
     /// What etcd asks for, as arguments.
     access: Vec<String>,
     shape: Shape,
+    /// What processes start with from now on.
+    program: String,
     /// Goes after the processes have ended: one that lives on without its files gives odd answers.
     folder: tempfile::TempDir,
 }
@@ -49,10 +51,22 @@ impl ProcessCluster {
     /// Starts a cluster whose nodes register themselves in a file.
     #[must_use]
     pub fn start(shape: Shape) -> Self {
+        Self::start_of(shape, binary())
+    }
+
+    /// The same, of another program than the one that was built with the test.
+    #[must_use]
+    pub fn start_of(shape: Shape, program: &str) -> Self {
         let mut cluster = Self::new(shape, Metadata::Files);
         let file = format!("file:{}", text(&cluster.metadata_file()));
         cluster.metadata = Metadata::Store(file);
+        cluster.use_program(program);
         cluster.begin_with_routers()
+    }
+
+    /// From now on, starts processes of this program.
+    pub fn use_program(&mut self, program: &str) {
+        program.clone_into(&mut self.program);
     }
 
     /// The same at an address that `--metadata` takes.
@@ -93,6 +107,7 @@ impl ProcessCluster {
             metadata,
             access: Vec::new(),
             shape,
+            program: binary().to_owned(),
             folder,
         }
     }
@@ -124,12 +139,12 @@ impl ProcessCluster {
     /// The same, with more arguments of `cluster init`. Answers what it said if it failed; then no node runs.
     pub fn try_begin(&mut self, more: &[&str]) -> Result<(), String> {
         // Each waits until the cluster has begun.
-        let start = |number| Waiting::start(binary(), self.node_args(number));
+        let start = |number| Waiting::start(&self.program, self.node_args(number));
         let starting: Vec<Waiting> = (0..self.nodes.len()).map(start).collect();
         let mut args = self.shape.init_args();
         args.extend(more.iter().map(|&arg| arg.to_owned()));
         args.extend(self.metadata_args());
-        let begun = run(binary(), args, "");
+        let begun = run(&self.program, args, "");
         if !begun.status.success() {
             return Err(String::from_utf8_lossy(&begun.stderr).into_owned());
         }
@@ -165,7 +180,7 @@ impl ProcessCluster {
         let corpora = |layout: &Path| layout.with_extension("corpora.toml");
         fs::copy(corpora(&self.layout()), corpora(&layout)).expect("there is a corpus");
         let place = ["--cluster".to_owned(), text(&layout).to_owned()];
-        start_router("127.0.0.1:0", &place)
+        Process::serve(&self.program, router_args("127.0.0.1:0", place.into()))
     }
 
     /// The file of the metadata of nodes that register themselves in one.
@@ -286,7 +301,7 @@ impl ProcessCluster {
     /// Starts a node that has ended, with the data that it had.
     pub fn start_node(&mut self, number: usize) {
         let args = self.node_args(number);
-        self.nodes[number] = Some(Process::serve(binary(), args));
+        self.nodes[number] = Some(Process::serve(&self.program, args));
     }
 
     /// The same, with more arguments.
@@ -295,14 +310,14 @@ impl ProcessCluster {
         let args = args
             .into_iter()
             .chain(more.iter().map(|arg| (*arg).to_owned()));
-        self.nodes[number] = Some(Process::serve(binary(), args));
+        self.nodes[number] = Some(Process::serve(&self.program, args));
     }
 
     /// The same; returns what the node logs until it listens.
     pub fn start_node_with_log(&mut self, number: usize) -> String {
         let log = self.folder.path().join(format!("n{}.log", number + 1));
         let args = self.node_args(number);
-        self.nodes[number] = Some(Process::serve_with_log(binary(), args, &log));
+        self.nodes[number] = Some(Process::serve_with_log(&self.program, args, &log));
         fs::read_to_string(log).expect("a log")
     }
 
@@ -333,16 +348,21 @@ impl ProcessCluster {
 
     /// Starts a router that has ended, where it was.
     pub fn start_router(&mut self, number: usize) {
+        let args = self.router_args(number);
+        self.routers[number].process = Some(Process::serve(&self.program, args));
+    }
+
+    /// The arguments that a router starts with.
+    #[must_use]
+    pub fn router_args(&self, number: usize) -> Vec<String> {
         let address = self.routers[number].address.to_string();
-        let router = start_router(&address, &self.metadata_args());
-        self.routers[number].process = Some(router);
+        router_args(&address, self.metadata_args())
     }
 }
 
-fn start_router(listen: &str, place: &[String]) -> Process {
-    let args = ["serve", "router", "--listen", listen];
-    let place = place.iter().map(String::as_str);
-    Process::serve(binary(), args.into_iter().chain(place))
+fn router_args(listen: &str, place: Vec<String>) -> Vec<String> {
+    let args = ["serve", "router", "--listen", listen].map(str::to_owned);
+    args.into_iter().chain(place).collect()
 }
 
 fn text(path: &Path) -> &str {

@@ -51,3 +51,4 @@ mod short_absences;
 mod slow_disk;
 mod stale_replicas;
 mod unreached;
+mod upgrades;

@@ -20,7 +20,7 @@ pub(crate) fn operate(cluster: &ProcessCluster, command: &[&str]) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-fn tell(cluster: &ProcessCluster, command: &[&str]) -> Output {
+pub(crate) fn tell(cluster: &ProcessCluster, command: &[&str]) -> Output {
     let metadata = format!("file:{}", cluster.metadata_file().display());
     let args = [&["cluster"], command, &["--metadata", &metadata]].concat();
     block_in_place(|| run(binary(), args, ""))
