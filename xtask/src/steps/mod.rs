@@ -15,6 +15,7 @@ mod aarch64;
 mod browser;
 mod buf;
 mod demo;
+mod earlier;
 mod failures;
 pub(crate) mod files;
 mod js;

@@ -3,12 +3,17 @@
 use std::process::Command;
 use std::time::Instant;
 
+use super::earlier;
 use super::failures::Failures;
 use crate::process;
 use crate::report::{StepOutcome, shown};
 use crate::workspace::Workspace;
 
 pub(super) fn verify(workspace: &Workspace) -> StepOutcome {
+    let earlier = match workspace.is_long().then(|| earlier::program(workspace)) {
+        Some(Err(error)) => return StepOutcome::from(Err(error)),
+        earlier => earlier.and_then(Result::ok),
+    };
     let start = Instant::now();
     for mut tests in [most(workspace), of_processes(workspace)] {
         if let Err(error) = process::run(tests.arg("--no-run")) {
@@ -19,6 +24,7 @@ pub(super) fn verify(workspace: &Workspace) -> StepOutcome {
 
     let mut of_processes = of_processes(workspace);
     of_processes.args(["--", "--test-threads", &at_once().to_string()]);
+    of_processes.envs(earlier.map(|program| (earlier::VARIABLE, program)));
     let mut tally = Tally::default();
     let mut run = |mut tests: Command| {
         let status = process::run_reading(&mut tests, |line| tally.add(line))?;

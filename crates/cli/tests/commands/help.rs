@@ -145,7 +145,7 @@ fn find_pairs_has_the_name_of_its_ancestor_too() {
 }
 
 /// The commands that print no table: they print documents, a story for people, or nothing.
-const WITHOUT_TABLES: [&str; 24] = [
+const WITHOUT_TABLES: [&str; 25] = [
     "simshard bench echo",
     "simshard cluster adopt",
     "simshard cluster force",
@@ -157,6 +157,7 @@ const WITHOUT_TABLES: [&str; 24] = [
     "simshard cluster set-replication",
     "simshard cluster set-zone",
     "simshard cluster undrain",
+    "simshard cluster upgrade finalize",
     "simshard completions",
     "simshard corpus create",
     "simshard corpus delete",

@@ -111,14 +111,15 @@ fn problem(
 }
 
 impl Row {
-    fn columns(&self) -> String {
+    fn columns(&self, next: u32) -> String {
         let process = self.process.as_ref();
         let version = process.map_or("", |process| &process.version);
         let levels = process.map_or_else(String::new, levels);
         let ready = yes(self.problem.is_none());
-        let problem = self.problem.as_deref().unwrap_or_default();
+        let knows = || format!("knows level {next}");
+        let details = self.problem.clone().unwrap_or_else(knows);
         format!(
-            "{}\t{}\t{version}\t{levels}\t{ready}\t{problem}",
+            "{}\t{}\t{version}\t{levels}\t{ready}\t{details}",
             self.role, self.name
         )
     }
@@ -175,7 +176,7 @@ async fn list(keys: &dyn KeyValueStore) -> anyhow::Result<Listing> {
         }),
     );
     for row in &rows {
-        listing.push(row.columns(), row.json());
+        listing.push(row.columns(next), row.json());
     }
     Ok(listing)
 }

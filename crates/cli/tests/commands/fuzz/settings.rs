@@ -208,6 +208,9 @@ fn examine(bytes: &[u8], error: &MetadataError) {
         | MetadataError::BadTarget { .. }
         | MetadataError::StillHolds { .. }
         | MetadataError::NotRegistered { .. }
+        | MetadataError::UnknownLevel { .. }
+        | MetadataError::LevelTooLow { .. }
+        | MetadataError::LevelNotKnown { .. }
         | MetadataError::Raced
         | MetadataError::OtherCorpora
         | MetadataError::OtherName { .. }
