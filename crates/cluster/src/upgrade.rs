@@ -2,7 +2,7 @@
 //!
 //! # Invariants
 //! - UP1: a level is raised only if each registered node shows that it knows the new one. What it shows is of the start that
-//!   it has published last. Each router that is shown knows the level, too. If one of them starts meanwhile, the raise
+//!   it has published last. A node that shows nothing is left out only if an operator says that it is stopped. Each router that is shown knows the level, too. If one of them starts meanwhile, the raise
 //!   conflicts (`a_level_is_raised_only_if_all_processes_know_it`, `a_start_meanwhile_conflicts_with_a_raise`).
 //!
 //! Nodes of versions before level 2 show nothing, and publish their starts. Routers of these versions do neither: they are
@@ -10,6 +10,7 @@
 
 use std::collections::BTreeMap;
 
+use simshard_topology::NodeId;
 use simshard_topology::replication::StoreId;
 
 use crate::key_value::{KeyValueStore, MAX_OPERATIONS, Revision, Snapshot, Transaction};
@@ -87,11 +88,17 @@ impl Upgrade {
         process.is_some_and(|process| process.knows(self.next))
     }
 
-    /// The names of nodes, and the addresses of routers, that keep the level from being raised.
+    /// The names of nodes, and the addresses of routers, that keep the level from being raised. Nodes that are `stopped` and
+    /// show nothing do not: if they are of an earlier version, they do not start any more.
     #[must_use]
-    pub fn obstacles(&self) -> Vec<String> {
+    pub fn obstacles(&self, stopped: &[NodeId]) -> Vec<String> {
+        let is_stopped = |store: &RegisteredStore, process: &Option<RunningProcess>| {
+            process.is_none() && stopped.contains(&store.node)
+        };
         let nodes = self.nodes.iter();
-        let nodes = nodes.filter(|(_, process)| !self.is_ready(process.as_ref()));
+        let nodes = nodes.filter(|(store, process)| {
+            !self.is_ready(process.as_ref()) && !is_stopped(store, process)
+        });
         let nodes = nodes.map(|(store, _)| store.node.to_string());
         let routers = self.routers.iter();
         let routers = routers.filter(|process| !self.is_ready(Some(process)));
@@ -99,13 +106,17 @@ impl Upgrade {
         nodes.chain(routers).collect()
     }
 
-    /// Raises the level, if all is as it was read (UP1).
+    /// Raises the level, if all is as it was read (UP1). An operator says that nodes are `stopped`.
     ///
     /// # Errors
     /// [`MetadataError::LevelNotKnown`] if a process does not know it. [`MetadataError::Raced`] if processes have started or
     /// registered since, or published something: read again. Else when the keys cannot be read or written.
-    pub async fn raise(self, keys: &dyn KeyValueStore) -> Result<(), MetadataError> {
-        let processes = self.obstacles().join(", ");
+    pub async fn raise(
+        self,
+        keys: &dyn KeyValueStore,
+        stopped: &[NodeId],
+    ) -> Result<(), MetadataError> {
+        let processes = self.obstacles(stopped).join(", ");
         if !processes.is_empty() {
             let level = self.next;
             return Err(MetadataError::LevelNotKnown { level, processes });
@@ -171,7 +182,7 @@ mod tests {
     }
 
     async fn obstacles(keys: &dyn KeyValueStore) -> Vec<String> {
-        Upgrade::read(keys).await.unwrap().obstacles()
+        Upgrade::read(keys).await.unwrap().obstacles(&[])
     }
 
     async fn put(keys: &dyn KeyValueStore, key: &str, text: &str) {
@@ -190,7 +201,10 @@ mod tests {
         // It is of the earlier version.
         begin(&*keys, STORES[2], 1).await;
         assert_eq!(obstacles(&*keys).await, ["n3"]);
-        let refused = Upgrade::read(&*keys).await.unwrap().raise(&*keys).await;
+        let upgrade = Upgrade::read(&*keys).await.unwrap();
+        let n3 = NodeId::new("n3").unwrap();
+        assert!(upgrade.obstacles(&[n3]).is_empty());
+        let refused = upgrade.raise(&*keys, &[]).await;
         let refused = refused.unwrap_err().to_string();
         assert!(refused.contains("n3"), "{refused}");
         let _n3 = start(&keys, STORES[2], 2).await;
@@ -207,7 +221,7 @@ mod tests {
         let _gone = keys.commit(&gone).await.unwrap();
         let upgrade = Upgrade::read(&*keys).await.unwrap();
         assert_eq!((upgrade.level, upgrade.routers.len()), (1, 1));
-        upgrade.raise(&*keys).await.unwrap();
+        upgrade.raise(&*keys, &[]).await.unwrap();
         assert_eq!(cluster_level(&*keys).await.unwrap(), NEWEST_LEVEL);
         let text = keys.read(keys::CLUSTER).await.unwrap().pairs;
         assert!(text[0].value.contains(r#""schema":2,"id":""#), "{text:?}");
@@ -223,18 +237,18 @@ mod tests {
         }
         let upgrade = Upgrade::read(&*keys).await.unwrap();
         begin(&*keys, STORES[1], 2).await;
-        let raced = upgrade.raise(&*keys).await;
+        let raced = upgrade.raise(&*keys, &[]).await;
         assert!(matches!(raced, Err(MetadataError::Raced)));
         shown.push(start(&keys, STORES[1], 3).await);
         let upgrade = Upgrade::read(&*keys).await.unwrap();
         let _router = show_router(&keys, "http://h:1").await.unwrap();
-        let raced = upgrade.raise(&*keys).await;
+        let raced = upgrade.raise(&*keys, &[]).await;
         assert!(matches!(raced, Err(MetadataError::Raced)));
         let upgrade = Upgrade::read(&*keys).await.unwrap();
         crate::register(&*keys, &crate::steps::tests::registered(StoreId([4; 16])))
             .await
             .unwrap();
-        let raced = upgrade.raise(&*keys).await;
+        let raced = upgrade.raise(&*keys, &[]).await;
         assert!(matches!(raced, Err(MetadataError::Raced)));
     }
 }

@@ -82,6 +82,11 @@ async fn the_level_is_raised_once_all_processes_know_it() {
 
     block_in_place(|| cluster.end_node(2, End::Stopped));
     refuse(&cluster, &FINALIZE, "node n3 does not answer: start it");
+    let wrong = [&FINALIZE[..], &["--stopped", "n2"]].concat();
+    refuse(&cluster, &wrong, "node n3 does not answer: start it");
+    let stopped = [&FINALIZE[..], &["--stopped", "n3"]].concat();
+    assert!(said(&cluster, &stopped).contains("the cluster is at level 2"));
+    put(&cluster, "cluster", r#"{"schema":1,"id":"x"}"#).await;
     block_in_place(|| cluster.start_node(2));
     let versions = operate(&cluster, &["status"]);
     assert!(versions.contains("versions\tyes\tlevel 1; "), "{versions}");

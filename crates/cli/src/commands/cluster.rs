@@ -209,7 +209,7 @@ Examples:
   simshard cluster set-limits n1 --copy-rate 50   # 50 MB a second
   simshard cluster set-limits n1 --none")]
     SetLimits(settings::LimitsArgs),
-    /// See whether all processes are of this version, and let the cluster use what is new in it
+    /// See which versions run, and let the cluster use what is new in this one
     #[command(
         subcommand,
         after_help = "\

@@ -7,18 +7,20 @@ use anyhow::{Context, bail};
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 use simshard_cluster::{KeyValueStore, RegisteredStore, RunningProcess, Upgrade};
+use simshard_topology::NodeId;
 
 use super::listing::{Listing, show};
 use super::nodes::ask;
 use super::status::{Asked, Finding, finding};
-use super::{MetadataArgs, TableArgs, repeat_if_raced};
+use super::{MetadataArgs, TableArgs, node_name, repeat_if_raced};
+use crate::completion;
 use crate::exit::UsageError;
 use crate::say::{note, warn};
 
 /// The verbs of `cluster upgrade`.
 #[derive(Debug, Subcommand)]
 pub enum UpgradeCommand {
-    /// List the versions of nodes and routers, and what keeps the level from being raised, as TSV
+    /// List the versions of nodes and routers, and what keeps the level from rising, as TSV
     #[command(after_help = "\
 A version knows some levels of a cluster. At each level it writes what all
 versions that know the level understand. A node or router is `ready` if it runs
@@ -28,8 +30,9 @@ level 2 do not show themselves: they are missing in the list.")]
     /// Raise the level of the cluster to the newest one that this program knows
     #[command(after_help = "\
 It is refused while a node is of an earlier version, or does not run, and while
-a router runs that does not know the new level. It cannot be taken back: versions
-that do not know the level do not start any more. No process needs a restart.
+a router runs that does not know the new level. It cannot be taken back:
+versions that do not know the level do not start any more. No process needs a
+restart. Lost nodes that cannot be removed yet can be named by --stopped.
 
 Routers of versions before level 2 do not show themselves. So the command asks
 whether any runs. In scripts, --yes says that none does.")]
@@ -42,6 +45,9 @@ pub struct FinalizeArgs {
     /// Do not ask: no router of an earlier version runs
     #[arg(long)]
     pub yes: bool,
+    /// Nodes that do not run, such as those that are lost: they start with a version that knows the level, or never
+    #[arg(long, value_name = "NODE,…", value_delimiter = ',', value_parser = node_name, add = completion::nodes())]
+    pub stopped: Vec<NodeId>,
     /// Where the metadata is.
     #[command(flatten)]
     pub metadata: MetadataArgs,
@@ -59,6 +65,8 @@ struct Row {
     role: &'static str,
     name: String,
     process: Option<RunningProcess>,
+    /// Whether it runs, as far as can be seen.
+    answers: bool,
     /// Why the level cannot be raised yet.
     problem: Option<String>,
 }
@@ -69,11 +77,15 @@ fn rows(upgrade: &Upgrade, asked: &Asked) -> Vec<Row> {
         let mut asked = asked.iter();
         asked.any(|(other, reports)| other.id == store.id && reports.is_some())
     };
-    let nodes = upgrade.nodes.iter().map(|(store, process)| Row {
-        role: "node",
-        name: store.node.to_string(),
-        process: process.clone(),
-        problem: problem(upgrade, process.as_ref(), answers(store), &store.node),
+    let nodes = upgrade.nodes.iter().map(|(store, process)| {
+        let answers = answers(store);
+        Row {
+            role: "node",
+            name: store.node.to_string(),
+            process: process.clone(),
+            answers,
+            problem: problem(upgrade, process.as_ref(), answers, &store.node),
+        }
     });
     let routers = upgrade.routers.iter().map(|process| {
         let name = process.router.clone().unwrap_or_default();
@@ -81,6 +93,7 @@ fn rows(upgrade: &Upgrade, asked: &Asked) -> Vec<Row> {
             role: "router",
             problem: problem(upgrade, Some(process), true, &name),
             process: Some(process.clone()),
+            answers: true,
             name,
         }
     });
@@ -97,7 +110,8 @@ fn problem(
     let name = name.to_string();
     if !answers {
         return Some(format!(
-            "does not answer: start it with this version, or forget it by `simshard cluster remove {name}`"
+            "does not answer: start it with this version; if it is gone for good, forget it by `simshard cluster remove {name}`, or \
+             give --stopped {name}"
         ));
     }
     let next = upgrade.next;
@@ -183,7 +197,8 @@ async fn list(keys: &dyn KeyValueStore) -> anyhow::Result<Listing> {
 
 async fn finalize(args: &FinalizeArgs) -> anyhow::Result<()> {
     let keys = args.metadata.keys()?;
-    let upgrade = checked(&*keys).await?;
+    let stopped = &args.stopped;
+    let upgrade = checked(&*keys, stopped).await?;
     if upgrade.level == upgrade.next {
         note(format!(
             "nothing to do: the cluster is at level {}, the newest that this program knows",
@@ -193,19 +208,28 @@ async fn finalize(args: &FinalizeArgs) -> anyhow::Result<()> {
     }
     confirm(&upgrade, args.yes)?;
     let next = upgrade.next;
-    repeat_if_raced(async || Ok(checked(&*keys).await?.raise(&*keys).await?)).await?;
+    let raise = async || {
+        let upgrade = checked(&*keys, stopped).await?;
+        Ok(upgrade.raise(&*keys, stopped).await?)
+    };
+    repeat_if_raced(raise).await?;
     note(format!("the cluster is at level {next}"));
     Ok(())
 }
 
-/// The processes of a cluster, if none keeps the level from being raised.
-async fn checked(keys: &dyn KeyValueStore) -> anyhow::Result<Upgrade> {
+/// The processes of a cluster, if none keeps the level from being raised. Nodes that are `stopped` do not.
+async fn checked(keys: &dyn KeyValueStore, stopped: &[NodeId]) -> anyhow::Result<Upgrade> {
     let upgrade = Upgrade::read(keys).await?;
     if upgrade.level == upgrade.next {
         return Ok(upgrade);
     }
     let rows = rows(&upgrade, &ask(keys).await?);
-    let problems = rows.iter().filter_map(|row| {
+    let is_stopped = |row: &&Row| {
+        let mut stopped = stopped.iter();
+        !row.answers && stopped.any(|node| node.as_str() == row.name)
+    };
+    let rows = rows.iter().filter(|row| !is_stopped(row));
+    let problems = rows.filter_map(|row| {
         let problem = row.problem.as_ref()?;
         Some(format!("{} {} {problem}", row.role, row.name))
     });
