@@ -176,7 +176,7 @@ fn a_cluster_status_tells_which_parts_are_well() {
             .collect()
     };
     let all = parts();
-    assert_eq!(all.len(), 10);
+    assert_eq!(all.len(), 11);
     assert!(not_well(&all).is_empty(), "{all:?}");
     cluster.end_node(0, End::Killed);
     let all = parts();
