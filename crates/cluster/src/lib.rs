@@ -24,11 +24,13 @@ mod layout;
 mod membership;
 mod memory;
 mod node_settings;
+mod paused;
 mod published;
 mod raw_corpus;
 mod records;
 mod registered;
 mod shared_reading;
+mod staged_plan;
 mod steps;
 mod store;
 mod targets;
@@ -53,11 +55,16 @@ pub use memory::MemoryStore;
 pub use node_settings::{
     NodeSettings, SettingsOfNodes, change_node_settings, follow_node_settings, node_settings,
 };
+pub use paused::{follow_paused, paused, set_paused};
 pub use published::{Published, publish, published, published_in, published_key};
 pub use records::RegisteredStore;
 pub use registered::{check_holds_nothing, registered_stores, unregister};
 pub use shared_reading::{METADATA_PATIENCE, ReadingError, SharedReading};
 pub use simshard_topology::CorpusUid;
+pub use staged_plan::{
+    PlanState, PlannedMove, StagedPlan, carry_on, follow_staged_plan, remove_plan, stage_plan,
+    staged_plan, unreached,
+};
 pub use steps::{Changed, Forced, Steps, force, rebuild, take_steps, wish};
 pub use store::{MetadataError, MetadataStore};
 pub use targets::{Targets, follow_targets, set_targets, targets};

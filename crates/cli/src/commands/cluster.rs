@@ -10,6 +10,7 @@ mod listing;
 mod moving;
 mod nodes;
 mod placing;
+mod rebalance;
 mod rebuilding;
 mod replication;
 mod scrub;
@@ -134,8 +135,10 @@ shard comes back when that node does.
 Example:
   simshard cluster move --shards 40-5f --to n2,n4 --metadata etcd://db:2379")]
     Move(moving::MoveArgs),
-    /// Plan an even share of the documents for each node, and move shards so with --yes
-    #[command(after_help = "\
+    /// Share the documents evenly: draw a plan, look at it, and carry it out
+    #[command(
+        subcommand,
+        after_help = "\
 A node that has joined gets shards, and one that is drained gets nothing. The
 plan moves as few documents as it can: none if no node has more than 1.1 times
 the mean, or less than 0.8 times. Nodes share the documents in proportion to
@@ -143,9 +146,10 @@ their capacities (`set-capacity`), and the replicas of a shard go to different
 zones where there are enough (`set-zone`).
 
 Examples:
-  simshard cluster rebalance         # print the plan
-  simshard cluster rebalance --yes   # move the shards so")]
-    Rebalance(moving::RebalanceArgs),
+  simshard cluster rebalance plan
+  simshard cluster rebalance apply"
+    )]
+    Rebalance(rebalance::RebalanceCommand),
     /// Empty a node, so that it can be stopped for good
     #[command(after_help = "\
 The other nodes take its shards, each an even share, while all goes on. It takes
@@ -177,7 +181,7 @@ again, the node registers itself anew, and can take shards.")]
     /// Change how many replicas shards have, while all goes on
     #[command(after_help = "\
 Nodes come to shards, or leave them, one at a time. The command plans where all
-shards are to be, as `rebalance` does, and replaces what `move` has set.
+shards are to be, as `rebalance plan` does, and replaces what `move` has set.
 
 Example:
   simshard cluster set-replication --replicas 3 --hot 2")]
@@ -266,7 +270,7 @@ pub async fn run(command: ClusterCommand) -> anyhow::Result<()> {
         ClusterCommand::Force(args) => force::run(&args).await,
         ClusterCommand::Scrub(args) => scrub::run(&args).await,
         ClusterCommand::Move(args) => moving::run(&args).await,
-        ClusterCommand::Rebalance(args) => moving::rebalance(&args).await,
+        ClusterCommand::Rebalance(command) => rebalance::run(&command).await,
         ClusterCommand::Drain(args) => draining::drain(&args).await,
         ClusterCommand::Undrain(args) => draining::undrain(&args).await,
         ClusterCommand::Replace(args) => draining::replace(&args).await,

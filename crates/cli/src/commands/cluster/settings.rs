@@ -86,6 +86,6 @@ async fn plan_by(
     change: impl Fn(&mut NodeSettings),
 ) -> anyhow::Result<()> {
     change_node_settings(&*metadata.keys()?, node, change).await?;
-    note("no shard moves by that: `simshard cluster rebalance` plans anew");
+    note("no shard moves by that: `simshard cluster rebalance plan` plans anew");
     Ok(())
 }
