@@ -1,11 +1,14 @@
 //! The cases in which an operator reshapes the cluster: shards move, a node is drained, and all restart in turn.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::num::NonZeroU32;
 use std::time::{Duration, Instant};
 
 use anyhow::ensure;
 use serde::Serialize;
-use simshard_cluster::{Targets, registered_stores, set_targets, shard_records};
+use simshard_cluster::{
+    NodeSettings, Targets, change_node_settings, registered_stores, set_targets, shard_records,
+};
 use simshard_topology::replication::StoreId;
 use simshard_topology::{NodeId, ShardId, ShardMap, ShardSet, plan_evenly};
 use tokio::time::sleep;
@@ -18,6 +21,9 @@ use super::super::site::Sites;
 use super::load::{Gaps, Load};
 use super::{ACQUAINTED, Failing, HUNDRED_THOUSAND, INTERVAL, PATIENCE, REPLICAS};
 use crate::figure;
+
+/// Megabytes a second that no machine copies.
+const UNLIMITED: u32 = 100_000;
 
 /// How long latencies are measured before shards move.
 const BEFORE: Duration = Duration::from_secs(5);
@@ -47,9 +53,17 @@ struct Moved {
     seconds: f64,
     entries: u64,
     entries_per_second: f64,
-    /// They move back while requests are in flight: the times of 99 of 100 of them, against those before.
+    /// The times of 99 of 100 requests while nothing moves.
+    calm_reads_p99_ms: f64,
+    calm_writes_p99_ms: f64,
+    /// They move back while requests are in flight, as fast as they can: the times of 99 of 100 of them, against those
+    /// before.
     reads_p99_times: f64,
     writes_p99_times: f64,
+    /// And there again, at the rate that nodes have without a limit: how long that takes, and the same times.
+    eased_seconds: f64,
+    eased_reads_p99_times: f64,
+    eased_writes_p99_times: f64,
     retried: u64,
     failed: u64,
 }
@@ -143,25 +157,47 @@ pub(super) async fn moved(settings: &Settings) -> anyhow::Result<()> {
     load.take_latencies();
     sleep(BEFORE).await;
     let calm = load.take_latencies().map(Latencies::new);
+    failing
+        .limit(before.nodes(), NonZeroU32::new(UNLIMITED))
+        .await?;
+    load.take_latencies();
     failing.place(&before).await?;
     let moving = load.take_latencies().map(Latencies::new);
+    failing.limit(before.nodes(), None).await?;
+    sleep(ACQUAINTED).await;
+    load.take_latencies();
+    let start = Instant::now();
+    failing.place(&there).await?;
+    let eased_seconds = start.elapsed().as_secs_f64();
+    let eased = load.take_latencies().map(Latencies::new);
     let ended = load.end().await?;
-    let times = |kind: usize| moving[kind].percentile(99) / calm[kind].percentile(99);
+    let p99 = |latencies: &[Latencies; 2], kind: usize| latencies[kind].percentile(99);
+    let times = |latencies, kind| p99(latencies, kind) / p99(&calm, kind);
     let figure = Moved {
         case: "shards_moved",
         n,
         seconds,
         entries,
         entries_per_second: entries as f64 / seconds,
-        reads_p99_times: times(0),
-        writes_p99_times: times(1),
+        calm_reads_p99_ms: p99(&calm, 0),
+        calm_writes_p99_ms: p99(&calm, 1),
+        reads_p99_times: times(&moving, 0),
+        writes_p99_times: times(&moving, 1),
+        eased_seconds,
+        eased_reads_p99_times: times(&eased, 0),
+        eased_writes_p99_times: times(&eased, 1),
         retried: ended.retried,
         failed: ended.failed,
     };
     figure::print(&figure, settings.json, || {
         format!(
-            "shards_moved       {seconds:8.3} s, {:.0} entries a second; under load p99 of searches {:.2} x, of inserts {:.2} x",
-            figure.entries_per_second, figure.reads_p99_times, figure.writes_p99_times
+            "shards_moved       {seconds:8.3} s, {:.0} entries a second; under load p99 of searches {:.2} x, of inserts {:.2} x; eased {:.1} s, {:.2} x, {:.2} x",
+            figure.entries_per_second,
+            figure.reads_p99_times,
+            figure.writes_p99_times,
+            figure.eased_seconds,
+            figure.eased_reads_p99_times,
+            figure.eased_writes_p99_times
         )
     })?;
     failing.session.cluster.stop()
@@ -183,6 +219,15 @@ impl Failing<'_> {
             stores.map(|entry| nodes[&entry.store].clone()).collect()
         });
         Ok(ShardMap::new(1, &entries.collect::<Vec<Vec<NodeId>>>())?)
+    }
+
+    /// Sets how many megabytes a second nodes copy.
+    async fn limit(&self, nodes: &[NodeId], rate: Option<NonZeroU32>) -> anyhow::Result<()> {
+        for node in nodes {
+            let change = |settings: &mut NodeSettings| settings.copy_rate = rate;
+            change_node_settings(&*self.records, node, change).await?;
+        }
+        Ok(())
     }
 
     /// Lets the nodes of a map hold its shards, and waits until they do.

@@ -38,7 +38,8 @@ about how long that takes. Nothing moves by that. A plan that was not applied
 gives way to the new one.
 
 The time is that of the node with most to copy, at the rate that `set-limits`
-has set for it, or else at 100 MB/s.")]
+has set for it, or else at 20 MB a second, as beside requests. A cluster that
+serves none is faster.")]
     Plan(PlanArgs),
     /// Show the plan: which shards go where, and how far that is
     Show(TableArgs),

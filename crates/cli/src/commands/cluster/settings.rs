@@ -50,7 +50,7 @@ pub struct LimitsArgs {
     /// How many megabytes of shards it may receive in a second, and how many it may send
     #[arg(long, value_name = "MB", required_unless_present = "none")]
     pub copy_rate: Option<NonZeroU32>,
-    /// Set no limit
+    /// Set no limit: the node gives way to requests
     #[arg(long, conflicts_with = "copy_rate")]
     pub none: bool,
     /// Where the metadata is.

@@ -4,14 +4,12 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use simshard_cluster::PlannedMove;
+use simshard_node::COPY_RATE_BESIDE_REQUESTS;
 use simshard_topology::{NodeId, ShardId, ShardSet};
 
 use super::super::layout::Layout;
 use crate::amounts::{bytes, time};
 use crate::say::note;
-
-/// What a node without a limit copies in a second, in bytes: as an ordinary disk and network do beside other work.
-const USUAL_RATE: f64 = 100e6;
 
 /// What is to be copied.
 pub(super) struct Estimate {
@@ -24,9 +22,8 @@ impl Estimate {
     pub(super) fn of(layout: &Layout, moves: &BTreeMap<ShardId, PlannedMove>) -> Self {
         let size = |shard| layout.bytes(ShardSet::from_iter([shard]));
         let rate = |node: &NodeId| {
-            layout
-                .copy_rate(node)
-                .map_or(USUAL_RATE, |rate| f64::from(rate.get()) * 1e6)
+            let rate = layout.copy_rate(node);
+            f64::from(rate.unwrap_or(COPY_RATE_BESIDE_REQUESTS).get()) * 1e6
         };
         Self::by(moves, size, rate)
     }
