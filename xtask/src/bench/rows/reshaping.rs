@@ -60,14 +60,14 @@ fn moved() -> Case {
         &[
             row(
                 "reshape-moved",
-                "2 nodes, 10M bare documents, (5, 3), half of all shards move to the other node: entries a second, tables \
+                "2 nodes, 10M bare documents, (5, 3), half of all shards move to a new node: entries a second, tables \
                  included",
                 Target::AtLeast(1_500_000.0),
                 Unit::PerSecond,
             ),
             row(
                 "reshape-moved-reads-p99",
-                "they move back with 64 requests in flight, without a limit: 99 of 100 searches within, against before",
+                "they move on with 64 requests in flight, without a limit: 99 of 100 searches within, against before",
                 Target::AtMost(3.0),
                 Unit::Times,
             ),
@@ -79,7 +79,7 @@ fn moved() -> Case {
             ),
             row(
                 "reshape-eased-reads-p99",
-                "and there again, at the rate that nodes have beside requests: 99 of 100 searches within",
+                "and on again, at the rate that nodes have beside requests: 99 of 100 searches within",
                 Target::AtMost(1.5),
                 Unit::Times,
             ),
