@@ -11,6 +11,8 @@
 //! | `published/UUID` | the last start of a store, and how far its log is on disk, as JSON |
 //! | `shards/SS` | who holds a shard, as JSON; SS are the two digits of its leading byte |
 //! | `targets/SS` | the nodes that are to hold a shard, as JSON, where an operator has chosen some |
+//! | `staged-plan` | which shards are to move where by a plan, and how far that is, as JSON |
+//! | `paused` | that no shard begins to move, as JSON: since when |
 //! | `nodes/NAME` | what an operator has set for a node, as JSON |
 //! | `take-over` | that corpora are being copied from a corpora file, into a cluster that has not begun |
 //! | `corpora/revision` | how many changes of corpora there have been |
@@ -85,6 +87,12 @@ pub(crate) fn target(id: ShardId) -> String {
 pub(crate) fn shard_of_target(key: &str) -> Option<ShardId> {
     ShardId::all().find(|shard| target(*shard) == key)
 }
+
+/// The plan that an operator has staged.
+pub(crate) const STAGED_PLAN: &str = "staged-plan";
+
+/// That no shard begins to move.
+pub(crate) const PAUSED: &str = "paused";
 
 /// Before what is set for nodes.
 pub(crate) const NODES: &str = "nodes/";

@@ -20,7 +20,7 @@ use crate::store::MetadataError;
 /// The oldest level that this version knows.
 pub const OLDEST_LEVEL: u32 = 1;
 
-/// The newest one. From level 2 on, shards may be rebuilt: before, nodes would let them answer searches.
+/// The newest one. From level 2 on, shards may be rebuilt, and moves paused: nodes of before know neither.
 pub const NEWEST_LEVEL: u32 = 2;
 
 /// This version of the program.

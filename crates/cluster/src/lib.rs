@@ -25,12 +25,14 @@ mod levels;
 mod membership;
 mod memory;
 mod node_settings;
+mod paused;
 mod processes;
 mod published;
 mod raw_corpus;
 mod records;
 mod registered;
 mod shared_reading;
+mod staged_plan;
 mod steps;
 mod store;
 mod targets;
@@ -57,12 +59,17 @@ pub use memory::MemoryStore;
 pub use node_settings::{
     NodeSettings, SettingsOfNodes, change_node_settings, follow_node_settings, node_settings,
 };
+pub use paused::{follow_paused, paused, set_paused};
 pub use processes::{RunningProcess, ShownProcess, show_node, show_router};
 pub use published::{Published, publish, published, published_in, published_key};
 pub use records::RegisteredStore;
 pub use registered::{check_holds_nothing, registered_stores, unregister};
 pub use shared_reading::{METADATA_PATIENCE, ReadingError, SharedReading};
 pub use simshard_topology::CorpusUid;
+pub use staged_plan::{
+    PlanState, PlannedMove, StagedPlan, carry_on, follow_staged_plan, remove_plan, stage_plan,
+    staged_plan, unreached,
+};
 pub use steps::{Changed, Forced, Steps, force, rebuild, take_steps, wish};
 pub use store::{MetadataError, MetadataStore};
 pub use targets::{Targets, follow_targets, set_targets, targets};

@@ -38,7 +38,7 @@ pub struct NodeSettings {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub capacity: Option<NonZeroU32>,
     /// How many megabytes (10^6 bytes) of copies of shards it may receive in a second, and how many it may send. One
-    /// without has no limit.
+    /// without gives way to requests, and else copies as fast as it can.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub copy_rate: Option<NonZeroU32>,
 }

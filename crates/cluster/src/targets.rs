@@ -45,7 +45,12 @@ pub async fn targets(
     keys: &dyn KeyValueStore,
     on_bad: impl Fn(&MetadataError),
 ) -> Result<Targets, MetadataError> {
-    Ok(each(&keys.read(keys::TARGETS).await?, target_in, on_bad))
+    Ok(targets_in(&keys.read(keys::TARGETS).await?, on_bad))
+}
+
+/// The same of one reading.
+pub(crate) fn targets_in(snapshot: &Snapshot, on_bad: impl Fn(&MetadataError)) -> Targets {
+    each(snapshot, target_in, on_bad)
 }
 
 /// Sets these targets, and removes those of the shards in `free`. Others stay.
@@ -59,11 +64,7 @@ pub async fn set_targets(
     targets: &Targets,
     free: ShardSet,
 ) -> Result<(), MetadataError> {
-    let targets: Vec<Target> = targets.iter().collect();
-    Checked::against(keys, &targets).await?;
-    for some in parts(&targets) {
-        set(keys, some).await?;
-    }
+    set_targets_while(keys, targets, &Transaction::new()).await?;
     let free: Vec<ShardId> = free.iter().collect();
     for some in free.chunks(MAX_OPERATIONS) {
         let all = some.iter();
@@ -79,6 +80,26 @@ pub async fn set_targets(
     Ok(())
 }
 
+/// Sets these targets, as long as a condition holds. It may be one of a single key.
+///
+/// # Errors
+/// As [`set_targets`]. [`MetadataError::Raced`] too if the condition does not hold.
+pub(crate) async fn set_targets_while(
+    keys: &dyn KeyValueStore,
+    targets: &Targets,
+    while_so: &Transaction,
+) -> Result<(), MetadataError> {
+    let targets: Vec<Target> = targets.iter().collect();
+    Checked::against(keys, &targets).await?;
+    for some in parts(&targets) {
+        set(keys, some, while_so).await?;
+    }
+    Ok(())
+}
+
+/// Conditions of a change of targets, beside those about nodes and shards.
+const CONDITIONS: usize = REGISTRATION_OPERATIONS + 1;
+
 type Target<'a> = (&'a ShardId, &'a BTreeSet<NodeId>);
 
 /// Parts that fit into a transaction each, with what they are checked against.
@@ -88,7 +109,7 @@ fn parts<'a>(mut targets: &'a [Target<'a>]) -> Vec<&'a [Target<'a>]> {
         let mut nodes = BTreeSet::new();
         let fits = |&(place, (_, named)): &(usize, &Target<'a>)| {
             nodes.extend(named.iter());
-            place == 0 || REGISTRATION_OPERATIONS + place + 1 + nodes.len() <= MAX_OPERATIONS
+            place == 0 || CONDITIONS + place + 1 + nodes.len() <= MAX_OPERATIONS
         };
         let count = targets.iter().enumerate().take_while(fits).count();
         let (part, rest) = targets.split_at(count);
@@ -99,9 +120,14 @@ fn parts<'a>(mut targets: &'a [Target<'a>]) -> Vec<&'a [Target<'a>]> {
 }
 
 /// Sets targets together. What they are checked against must be the same then (TG1).
-async fn set(keys: &dyn KeyValueStore, targets: &[Target<'_>]) -> Result<(), MetadataError> {
+async fn set(
+    keys: &dyn KeyValueStore,
+    targets: &[Target<'_>],
+    while_so: &Transaction,
+) -> Result<(), MetadataError> {
     for _ in 0..MOST_ATTEMPTS {
-        let mut change = Checked::against(keys, targets).await?.if_still(targets);
+        let checked = Checked::against(keys, targets).await?;
+        let mut change = checked.if_still(targets, while_so.clone());
         for (shard, nodes) in targets {
             let key = keys::target(**shard);
             let nodes = nodes.iter().map(ToString::to_string).collect();
@@ -174,8 +200,8 @@ impl Checked {
     }
 
     /// Demands that what these targets were checked against has not changed.
-    fn if_still(&self, targets: &[Target<'_>]) -> Transaction {
-        let mut change = self.registered.if_unchanged(Transaction::new());
+    fn if_still(&self, targets: &[Target<'_>], conditions: Transaction) -> Transaction {
+        let mut change = self.registered.if_unchanged(conditions);
         let nodes = targets.iter().flat_map(|(_, nodes)| nodes.iter());
         for node in BTreeSet::from_iter(nodes) {
             let key = keys::node(node);

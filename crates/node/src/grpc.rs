@@ -4,6 +4,7 @@ mod decode;
 mod streams;
 mod work;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -255,6 +256,11 @@ impl pb::shard_service_server::ShardService for ShardGrpc {
         };
         let has_counted = counts.is_some();
         let counts = counts.unwrap_or_default();
+        let stored = if has_counted {
+            self.engine.store().stored_bytes()
+        } else {
+            BTreeMap::new()
+        };
         Ok(Response::new(pb::PingResponse {
             store: store.0.to_vec(),
             incarnation,
@@ -275,6 +281,8 @@ impl pb::shard_service_server::ShardService for ShardGrpc {
             has_counted,
             counted_shards: counts.keys().map(|shard| shard.0.into()).collect(),
             document_counts: counts.into_values().collect(),
+            stored_shards: stored.keys().map(|shard| shard.0.into()).collect(),
+            stored_bytes: stored.into_values().collect(),
         }))
     }
 }

@@ -49,6 +49,7 @@ mod scrubs;
 mod searches_without_a_node;
 mod short_absences;
 mod slow_disk;
+mod staged_plans;
 mod stale_replicas;
 mod unreached;
 mod upgrades;

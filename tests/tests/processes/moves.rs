@@ -27,13 +27,13 @@ pub(crate) fn tell(cluster: &ProcessCluster, command: &[&str]) -> Output {
 }
 
 /// The stores that hold each shard in sync.
-async fn holders(cluster: &ProcessCluster) -> Vec<BTreeSet<StoreId>> {
+pub(crate) async fn holders(cluster: &ProcessCluster) -> Vec<BTreeSet<StoreId>> {
     let records = records(cluster).await.into_values();
     let stores = records.map(|record| record.in_sync.iter().map(|entry| entry.store).collect());
     stores.collect()
 }
 
-async fn loaded(nodes: usize, replicas: usize) -> (ProcessCluster, Load) {
+pub(crate) async fn loaded(nodes: usize, replicas: usize) -> (ProcessCluster, Load) {
     let cluster = ProcessCluster::start(Shape::of(nodes).with_replicas(replicas));
     create(&cluster.client()).await;
     let load = Load::start(&[cluster.client().with_timeout(Duration::from_secs(20))]);
@@ -53,15 +53,11 @@ async fn shards_of_one_replica_move_while_all_goes_on() {
             .all(|stores| *stores == after[0] && stores.len() == 1)
     );
     load.until_more(20).await;
-    let plan = operate(&cluster, &["rebalance"]);
-    assert!(
-        plan.starts_with(
-            "node\tshards before\tshards after\tdocuments before\tdocuments after\tto copy\n"
-        ),
-        "{plan}"
-    );
+    let plan = operate(&cluster, &["rebalance", "plan"]);
+    let head = "node\tshards before\tshards after\tdocuments before\tdocuments after\tto copy\tbytes to copy\n";
+    assert!(plan.starts_with(head), "{plan}");
     assert_eq!(holders(&cluster).await, after);
-    operate(&cluster, &["rebalance", "--yes"]);
+    operate(&cluster, &["rebalance", "apply", "--yes"]);
     let counts = |stores: Vec<BTreeSet<StoreId>>| {
         let all: BTreeSet<StoreId> = stores.iter().flatten().copied().collect();
         let count = |store| {
@@ -91,10 +87,10 @@ fn shares(plan: &str) -> Vec<u64> {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn plans_know_zones_and_capacities_and_documents() {
     let (cluster, load) = loaded(4, 1).await;
-    assert_eq!(shares(&operate(&cluster, &["rebalance"])), [64; 4]);
+    assert_eq!(shares(&operate(&cluster, &["rebalance", "plan"])), [64; 4]);
     operate(&cluster, &["set-capacity", "n1", "5"]);
     let shares_of = |command: &[&str]| shares(&operate(&cluster, command));
-    let capable = shares_of(&["rebalance"]);
+    let capable = shares_of(&["rebalance", "plan"]);
     assert!((145..=176).contains(&capable[0]), "{capable:?}");
     let nodes = operate(&cluster, &["nodes"]);
     assert!(nodes.contains("\tno\t\t5\tnone\n"), "{nodes}");
@@ -139,8 +135,14 @@ async fn a_node_is_emptied_and_stops_for_good() {
     let two = all_of(&holders(&cluster).await);
     assert_eq!(two.len(), 2);
     // It gets nothing back, though it runs.
-    operate(&cluster, &["rebalance", "--yes"]);
-    operate(&cluster, &["set-replication", "--replicas", "1"]);
+    operate(&cluster, &["rebalance", "plan"]);
+    operate(&cluster, &["rebalance", "apply", "--yes"]);
+    refuse(
+        &cluster,
+        &["set-replication", "--replicas", "1"],
+        "add --yes",
+    );
+    operate(&cluster, &["set-replication", "--replicas", "1", "--yes"]);
     assert_eq!(all_of(&holders(&cluster).await), two);
     refuse(&cluster, &["remove", "n1"], "n1 still runs: stop it");
     block_in_place(|| cluster.end_node(0, End::Stopped));
@@ -196,7 +198,7 @@ async fn a_node_takes_the_place_of_another() {
     refuse(
         &cluster,
         &["replace", "n9", "--with", "n1"],
-        "no node n9 has registered: there are n1,n2,n3; if n9 was removed, `simshard cluster rebalance --yes`",
+        "no node n9 has registered: there are n1,n2,n3; if n9 was removed, `simshard cluster rebalance plan`",
     );
     refuse(
         &cluster,
@@ -246,7 +248,14 @@ async fn shards_get_more_replicas_and_fewer_again_while_all_goes_on() {
     // With four nodes, some shards go to nodes that do not hold them.
     let (cluster, load) = loaded(4, 1).await;
     for (replicas, hot) in [("3", "2"), ("1", "1")] {
-        let wish = ["set-replication", "--replicas", replicas, "--hot", hot];
+        let wish = [
+            "set-replication",
+            "--replicas",
+            replicas,
+            "--hot",
+            hot,
+            "--yes",
+        ];
         operate(&cluster, &wish);
         until_all(&cluster, "replicas are as wished", |record| {
             record.in_sync.len().to_string() == replicas && record.learners.is_empty()

@@ -121,7 +121,7 @@ async fn shards_that_are_lost_are_filled_from_the_others() {
     let queries = Queries::Fingerprints(queries.collect());
     let refused = client.find_all("crawl", queries, SearchSpec::default());
     refused.await.unwrap_err();
-    let resized = ran(&cluster, &["set-replication", "--replicas", "1"]);
+    let resized = ran(&cluster, &["set-replication", "--replicas", "1", "--yes"]);
     assert_says(&resized, 1, "are being rebuilt");
 
     let rebuilt = [&from[..], &["--old-writes-seconds", "1"]].concat();

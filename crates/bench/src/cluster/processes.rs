@@ -107,6 +107,18 @@ impl Cluster {
         })
     }
 
+    /// Starts another node, which registers itself and holds nothing. Answers its name.
+    pub(super) fn add_node(&mut self) -> anyhow::Result<&str> {
+        let name = name(self.nodes.len());
+        let data = self.folder.path().join(&name);
+        let mut node = Node::start(&self.place, Site::default(), data, &name)?;
+        node.process
+            .until_it_listens()
+            .with_context(|| does_not_start(&name))?;
+        self.nodes.push(node);
+        Ok(&self.nodes[self.nodes.len() - 1].name)
+    }
+
     /// Where its nodes register themselves, as `--metadata` takes it.
     pub(super) fn metadata(&self) -> String {
         match &self.place {

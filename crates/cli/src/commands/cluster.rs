@@ -10,6 +10,7 @@ mod listing;
 mod moving;
 mod nodes;
 mod placing;
+mod rebalance;
 mod rebuilding;
 mod replication;
 mod scrub;
@@ -135,8 +136,10 @@ shard comes back when that node does.
 Example:
   simshard cluster move --shards 40-5f --to n2,n4 --metadata etcd://db:2379")]
     Move(moving::MoveArgs),
-    /// Plan an even share of the documents for each node, and move shards so with --yes
-    #[command(after_help = "\
+    /// Share the documents evenly: draw a plan, look at it, and carry it out
+    #[command(
+        subcommand,
+        after_help = "\
 A node that has joined gets shards, and one that is drained gets nothing. The
 plan moves as few documents as it can: none if no node has more than 1.1 times
 the mean, or less than 0.8 times. Nodes share the documents in proportion to
@@ -144,9 +147,10 @@ their capacities (`set-capacity`), and the replicas of a shard go to different
 zones where there are enough (`set-zone`).
 
 Examples:
-  simshard cluster rebalance         # print the plan
-  simshard cluster rebalance --yes   # move the shards so")]
-    Rebalance(moving::RebalanceArgs),
+  simshard cluster rebalance plan
+  simshard cluster rebalance apply"
+    )]
+    Rebalance(rebalance::RebalanceCommand),
     /// Empty a node, so that it can be stopped for good
     #[command(after_help = "\
 The other nodes take its shards, each an even share, while all goes on. It takes
@@ -178,7 +182,7 @@ again, the node registers itself anew, and can take shards.")]
     /// Change how many replicas shards have, while all goes on
     #[command(after_help = "\
 Nodes come to shards, or leave them, one at a time. The command plans where all
-shards are to be, as `rebalance` does, and replaces what `move` has set.
+shards are to be, as `rebalance plan` does, and replaces what `move` has set.
 
 Example:
   simshard cluster set-replication --replicas 3 --hot 2")]
@@ -199,10 +203,11 @@ what nodes have by default. The command moves nothing by itself.
 Example:
   simshard cluster set-capacity n1 2")]
     SetCapacity(settings::CapacityArgs),
-    /// Say how fast a node may copy shards, so that searches and inserts do not wait for it
+    /// Say how fast a node copies shards, so that searches and inserts do not wait for it
     #[command(after_help = "\
 All copies to the node share the rate, and so do all copies from it. Without a
-limit they go as fast as both nodes can. The limit acts at once, on copies under
+limit, a node copies 20 MB a second while it serves requests, and else as fast as
+it can. The limit acts at once, on copies under
 way too. What nodes compare in `scrub` does not count.
 
 Examples:
@@ -281,7 +286,7 @@ pub async fn run(command: ClusterCommand) -> anyhow::Result<()> {
         ClusterCommand::Force(args) => force::run(&args).await,
         ClusterCommand::Scrub(args) => scrub::run(&args).await,
         ClusterCommand::Move(args) => moving::run(&args).await,
-        ClusterCommand::Rebalance(args) => moving::rebalance(&args).await,
+        ClusterCommand::Rebalance(command) => rebalance::run(&command).await,
         ClusterCommand::Drain(args) => draining::drain(&args).await,
         ClusterCommand::Undrain(args) => draining::undrain(&args).await,
         ClusterCommand::Replace(args) => draining::replace(&args).await,

@@ -7,6 +7,7 @@ use serde_json::json;
 use simshard_runtime::terminal::counted;
 use simshard_simhash::Layout;
 
+use crate::amounts::{bytes, time};
 use crate::args::{Blocks, JsonArgs, document_count};
 use crate::exit::UsageError;
 use crate::say;
@@ -148,47 +149,4 @@ fn table(wanted: Wanted, estimate: &Estimate) -> String {
 
 fn in_all(all: f64, of_node: f64) -> String {
     format!("{} in all, {} a node", bytes(all), bytes(of_node))
-}
-
-/// Bytes in three digits or so.
-fn bytes(bytes: f64) -> String {
-    let units = ["bytes", "kB", "MB", "GB", "TB"];
-    let mut value = bytes;
-    let mut unit = 0;
-    while value >= 999.5 && unit + 1 < units.len() {
-        value /= 1000.0;
-        unit += 1;
-    }
-    let digits = usize::from(value < 9.95);
-    format!("{value:.digits$} {}", units[unit])
-}
-
-fn time(seconds: f64) -> String {
-    match seconds {
-        ..9.95 => format!("{seconds:.1} s"),
-        9.95..120.0 => format!("{seconds:.0} s"),
-        _ => format!("{:.0} minutes", seconds / 60.0),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn amounts_have_two_digits_or_more_and_a_unit() {
-        for (amount, shown) in [
-            (0.0, "0.0 bytes"),
-            (12.0, "12 bytes"),
-            (9_400.0, "9.4 kB"),
-            (999_600.0, "1.0 MB"),
-            (83e9, "83 GB"),
-            (12_345e12, "12345 TB"),
-        ] {
-            assert_eq!(bytes(amount), shown);
-        }
-        assert_eq!(time(1.89), "1.9 s");
-        assert_eq!(time(61.0), "61 s");
-        assert_eq!(time(600.0), "10 minutes");
-    }
 }

@@ -145,12 +145,16 @@ fn find_pairs_has_the_name_of_its_ancestor_too() {
 }
 
 /// The commands that print no table: they print documents, a story for people, or nothing.
-const WITHOUT_TABLES: [&str; 25] = [
+const WITHOUT_TABLES: [&str; 29] = [
     "simshard bench echo",
     "simshard cluster adopt",
     "simshard cluster force",
     "simshard cluster init",
     "simshard cluster move",
+    "simshard cluster rebalance abort",
+    "simshard cluster rebalance apply",
+    "simshard cluster rebalance pause",
+    "simshard cluster rebalance resume",
     "simshard cluster remove",
     "simshard cluster set-capacity",
     "simshard cluster set-limits",

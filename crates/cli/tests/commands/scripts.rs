@@ -93,8 +93,9 @@ fn a_cluster_is_printed_as_json_too() {
     let mut cluster = ProcessCluster::start(Shape::of(1));
     let metadata = format!("file:{}", cluster.folder().join("metadata").display());
     let print = |verb: &str, more: &[&str]| {
-        let args = ["cluster", verb, "--metadata", &metadata];
-        let output = run(BINARY, [&args[..], more].concat(), "");
+        let verb: Vec<&str> = verb.split(' ').collect();
+        let args = [&["cluster"], &verb[..], &["--metadata", &metadata], more];
+        let output = run(BINARY, args.concat(), "");
         assert!(output.status.success(), "{}", log(&output));
         String::from_utf8(output.stdout).unwrap()
     };
@@ -131,7 +132,7 @@ fn a_cluster_is_printed_as_json_too() {
         "target": [],
     });
     assert_eq!(shards, [expected]);
-    let plan = objects(&print("rebalance", &["--json"]));
+    let plan = objects(&print("rebalance plan", &["--json"]));
     let expected = json!({
         "node": "n1",
         "before": "00-ff",
@@ -140,6 +141,7 @@ fn a_cluster_is_printed_as_json_too() {
         "documents_after": 0,
         "to_copy": 0,
         "documents_to_copy": 0,
+        "bytes_to_copy": 0,
     });
     assert_eq!(plan, [expected]);
     cluster.end_node(0, End::Killed);

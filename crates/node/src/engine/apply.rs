@@ -134,6 +134,7 @@ impl Applier {
             .iter()
             .map(|(change, _)| SharedChange::new(change))
             .collect();
+        self.threads.note_work();
         let apply_shard = |(shard, works): (ShardId, Vec<Work>)| {
             let apply_part = |(number, corpus, places): Work| {
                 let change = &shared[number];

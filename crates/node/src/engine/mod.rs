@@ -48,8 +48,9 @@ pub(crate) use copies::{Cell, ComparedRanges, CopyItem, CopyRequest, own_element
 pub(crate) use find::NearQuery;
 use heat::{Heat, Warmer, Warming};
 pub(crate) use on_demand::CorpusRecords;
+pub use pace::COPY_RATE_BESIDE_REQUESTS;
 use pace::CopyPace;
-pub(crate) use pace::Pace;
+pub(crate) use pace::{Activity, Pace};
 pub(crate) use pairs::PairQuery;
 pub(crate) use threads::{Class, Threads};
 
@@ -156,6 +157,11 @@ impl Engine {
             scrubs: Arc::new(Semaphore::new(MOST_SCRUBS)),
             entering: tokio::sync::Mutex::default(),
         })
+    }
+
+    /// How often the node was given work by requests.
+    pub(crate) fn work_given(&self) -> u64 {
+        self.threads.given()
     }
 
     /// How fast copies go, to this node and from it.

@@ -9,6 +9,7 @@
 //!   and leaves the queue when it is cancelled.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use rayon::{ThreadPool, ThreadPoolBuildError, ThreadPoolBuilder};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -32,6 +33,8 @@ pub(crate) struct Threads {
     changes: ThreadPool,
     /// A permit for each piece of large work that is begun.
     turns: Arc<Semaphore>,
+    /// How often there was work.
+    given: AtomicU64,
 }
 
 impl Threads {
@@ -46,12 +49,23 @@ impl Threads {
             changes: pool("changes", number)?,
             // One more than threads: they have work while the next piece is fetched.
             turns: Arc::new(Semaphore::new(number + 1)),
+            given: AtomicU64::new(0),
         })
     }
 
     /// How many threads each class has.
     pub(crate) fn number(&self) -> usize {
         self.small.current_num_threads()
+    }
+
+    /// How often there was work: searches, and batches of changes.
+    pub(crate) fn given(&self) -> u64 {
+        self.given.load(Ordering::Relaxed)
+    }
+
+    /// Takes note of work that is done elsewhere.
+    pub(super) fn note_work(&self) {
+        self.given.fetch_add(1, Ordering::Relaxed);
     }
 
     /// Runs work on the threads for changes, and waits for it.
@@ -61,6 +75,7 @@ impl Threads {
 
     /// Runs work after all that its class was given before.
     pub(super) fn spawn(&self, class: Class, work: impl FnOnce() + Send + 'static) {
+        self.note_work();
         match class {
             Class::Small => self.small.spawn(work),
             Class::Large => self.large.spawn(work),

@@ -18,7 +18,7 @@ use tracing::{debug, info, warn};
 use super::Peers;
 use super::copying::{CopyOutcome, Source, copy};
 use super::health::INTERVAL;
-use crate::engine::Engine;
+use crate::engine::{Activity, Engine};
 
 /// Shards that are copied at once.
 const AT_ONCE: usize = 4;
@@ -38,6 +38,7 @@ pub(super) async fn run(
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut copies = Copies::default();
     let mut copied = CopyTotals::default();
+    let mut activity = Activity::default();
     loop {
         tokio::select! {
             _ = ticks.tick() => {}
@@ -51,8 +52,9 @@ pub(super) async fn run(
             );
         }
         let layout = Arc::clone(&followed.borrow());
-        engine.copy_pace().set(peers.copy_rate(&layout));
         let now = Instant::now();
+        let usual = activity.rate(engine.work_given(), now);
+        engine.copy_pace().set(peers.copy_rate(&layout).or(usual));
         let live = peers.others.lock().live(now);
         let roles = engine.roles();
         copies.go_on_with(&roles);

@@ -13,6 +13,7 @@
 //! | `news` | records that the metadata does not tell this store, or another one |
 //! | `own_disk` | whether the own disk answers, and as fast as those of others |
 //! | `own_room` | how much room this store has |
+//! | `plans` | ending what an operator's command began with a staged plan |
 //! | `pings` | asking them for signs of life |
 //! | `reach` | whether this node reaches stores that would come |
 //! | `readiness` | whether this node holds all that it should |
@@ -31,6 +32,7 @@ mod news;
 mod own_disk;
 mod own_room;
 mod pings;
+mod plans;
 mod reach;
 mod readiness;
 mod scrubbing;
@@ -53,7 +55,7 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use simshard_cluster::{
     ClusterLayout, KeyValueStore, MetadataError, SettingsOfNodes, Targets, follow_node_settings,
-    follow_targets,
+    follow_paused, follow_targets,
 };
 use simshard_storage::Room;
 use simshard_topology::replication::{Epoch, ShardRecords, StoreId};
@@ -105,6 +107,8 @@ pub(crate) struct Peers {
     targets: watch::Sender<Option<Arc<Targets>>>,
     /// What an operator has set for nodes; `None` until that was read.
     settings: watch::Sender<Option<Arc<SettingsOfNodes>>>,
+    /// Since when an operator lets no shard begin to move, if that is so; `None` until that was read.
+    paused: watch::Sender<Option<Arc<Vec<u64>>>>,
     /// How much room this store has.
     room: watch::Sender<Room>,
     /// Whether this node reaches those that would come.
@@ -118,6 +122,7 @@ struct Wishes {
     /// The nodes that are to hold shards.
     targets: Arc<Targets>,
     settings: Arc<SettingsOfNodes>,
+    moves_are_paused: bool,
 }
 
 impl Peers {
@@ -133,6 +138,7 @@ impl Peers {
             coming_at: Mutex::default(),
             targets: watch::Sender::default(),
             settings: watch::Sender::default(),
+            paused: watch::Sender::default(),
             room: watch::Sender::new(Room::Ample),
             reach: Reach::default(),
             told: watch::Sender::default(),
@@ -144,6 +150,7 @@ impl Peers {
         Some(Wishes {
             targets: self.targets.borrow().clone()?,
             settings: self.settings.borrow().clone()?,
+            moves_are_paused: !self.paused.borrow().as_ref()?.is_empty(),
         })
     }
 
@@ -290,6 +297,8 @@ impl Peers {
         tokio::join!(
             follow_targets(Arc::clone(keys), &self.targets, left_out),
             follow_node_settings(Arc::clone(keys), &self.settings, left_out),
+            follow_paused(Arc::clone(keys), &self.paused, left_out),
+            plans::run(keys, self.own),
             own_room::run(self, engine),
             pings::run(self, engine, followed.clone()),
             learning::run(self, engine, followed.clone()),

@@ -177,6 +177,8 @@ pub struct StoreNews {
     /// The documents stored in each shard that it searches, over all corpora. Shards without any are left out. `None` if
     /// it was not asked, is too busy, or of a version that does not count.
     pub document_counts: Option<BTreeMap<ShardId, u64>>,
+    /// The bytes of each shard that it stores, on disk and waiting for it. Empty where it has not counted.
+    pub stored_bytes: BTreeMap<ShardId, u64>,
 }
 
 /// Asks a node that has registered itself at `address` about its store. `None` if it does not answer within `patience`,
@@ -213,16 +215,19 @@ async fn ask_for_news(
         epochs: sign.reports.unwrap_or_default(),
         // One of an earlier version does not say: it stays away by itself.
         has_room_for_copies: answer.has_room_for_copies != Some(false),
-        document_counts: answer.has_counted.then(|| document_counts_of(&answer)),
+        document_counts: answer
+            .has_counted
+            .then(|| by_shard(&answer.counted_shards, &answer.document_counts)),
+        stored_bytes: by_shard(&answer.stored_shards, &answer.stored_bytes),
     })
 }
 
 /// Shards that there cannot be are left out.
-fn document_counts_of(answer: &pb::PingResponse) -> BTreeMap<ShardId, u64> {
-    let shards = answer.counted_shards.iter().zip(&answer.document_counts);
-    let counts = shards
-        .filter_map(|(&shard, &documents)| Some((ShardId(u8::try_from(shard).ok()?), documents)));
-    counts.collect()
+fn by_shard(shards: &[u32], numbers: &[u64]) -> BTreeMap<ShardId, u64> {
+    let numbers = shards.iter().zip(numbers);
+    let numbers =
+        numbers.filter_map(|(&shard, &number)| Some((ShardId(u8::try_from(shard).ok()?), number)));
+    numbers.collect()
 }
 
 /// The last record of its log that a store said to be on disk, as far as the other stores know that share shards with

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use simshard_cluster::{ClusterLayout, KeyValueStore, METADATA_PATIENCE, Steps};
 use simshard_storage::Room;
-use simshard_topology::replication::{Cause, Searched, ShardRecord, StoreId, View};
+use simshard_topology::replication::{Cause, MOST_AT_ONCE, Searched, ShardRecord, StoreId, View};
 use simshard_topology::{ShardId, ShardSet};
 use tokio::sync::watch;
 use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
@@ -47,7 +47,8 @@ pub(super) async fn run(
         let layout = Arc::clone(&followed.borrow());
         let others = peers.others.lock().clone();
         let now = Instant::now();
-        let view = seen.look(now, peers, &wishes, &others, engine, &layout);
+        let mut view = seen.look(now, peers, &wishes, &others, engine, &layout);
+        seen.take_turns(&mut view, &layout);
         let comes = any(&layout, |shard, record| view.is_wanted(shard, record));
         let address = layout.node_of(peers.own).map(|node| node.address.clone());
         let holds = |store| any(&layout, |_, record| record.in_sync(store).is_some());
@@ -81,6 +82,8 @@ struct Seen {
     own_room: OwnRoom,
     leavings: Leavings,
     aims: Aims,
+    /// Which shard comes first at the next look, where more are to be copied than may be at once.
+    first_on_turn: u8,
     takeover: Takeover,
     /// The number of looks in a row at which other stores had said that they do not reach this one.
     unreached: u32,
@@ -94,6 +97,7 @@ impl Seen {
             own_room: OwnRoom::default(),
             leavings: Leavings::default(),
             aims: Aims::default(),
+            first_on_turn: 0,
             takeover,
             unreached: 0,
         }
@@ -152,7 +156,17 @@ impl Seen {
             long_short: long.map(|(shard, _)| *shard).collect(),
             targets: self.aims.look(&wishes.targets, layout),
             is_drained: is_drained(wishes, layout, peers.own),
+            moves_are_paused: wishes.moves_are_paused,
+            on_turn: ShardSet::ALL,
         }
+    }
+
+    /// Decides which shards this store begins to copy now.
+    fn take_turns(&mut self, view: &mut View, layout: &ClusterLayout) {
+        let records = layout.records().into_iter().flatten();
+        let records = records.map(|(shard, record)| (*shard, &**record));
+        view.take_turns(records, ShardId(self.first_on_turn));
+        self.first_on_turn = self.first_on_turn.wrapping_add(MOST_AT_ONCE as u8);
     }
 
     /// Takes note of whether other stores reach this one, which would come to shards. Warns once if they do not.
@@ -256,6 +270,8 @@ mod tests {
         assert!(peers.wishes().is_none());
         let settings = Arc::new(SettingsOfNodes::new());
         peers.settings.send_replace(Some(settings));
+        assert!(peers.wishes().is_none());
+        peers.paused.send_replace(Some(Arc::default()));
         assert!(peers.wishes().is_some());
     }
 }

@@ -1,4 +1,8 @@
-//! Whether there is room for more.
+//! How much there is, and whether there is room for more.
+
+use std::collections::BTreeMap;
+
+use simshard_topology::ShardId;
 
 use super::Store;
 use crate::disk_space::Room;
@@ -9,6 +13,19 @@ use crate::shortage::Shortage;
 const MOST_FULL: usize = 4;
 
 impl Store {
+    /// The bytes of the segments of each shard, and in memory of what is yet to be written to one. What was set aside does
+    /// not count. Shards without any are left out.
+    #[must_use]
+    pub fn stored_bytes(&self) -> BTreeMap<ShardId, u64> {
+        let bytes = self.shards.iter().map(|(id, shard)| {
+            let shard = shard.read();
+            let segments = shard.segments.iter().map(|segment| segment.meta().bytes);
+            let in_memory = shard.memtable.bytes() + shard.frozen.bytes();
+            (*id, segments.sum::<u64>() + in_memory as u64)
+        });
+        bytes.filter(|(_, bytes)| *bytes > 0).collect()
+    }
+
     /// The shortage for which operations that take space are refused now, if they are.
     pub(crate) fn shortage(&self) -> Option<Shortage> {
         let disk = self.disk.as_ref()?;

@@ -63,7 +63,7 @@ pub use heat::Searched;
 pub use incarnation::{
     HeldIncarnations, Incarnation, PublishedStore, StaleStore, StartStep, next_start_step, renewed,
 };
-pub use next_step::{Cause, View};
+pub use next_step::{Cause, MOST_AT_ONCE, View};
 pub use read::Read;
 pub use record::{
     Epoch, InSync, Learner, ShardEpochs, ShardRecord, ShardRecords, StoreId, read_quorum,

@@ -20,6 +20,8 @@
 //!   target. If more hold it than are wished for, the last ones leave, those that are no target first. One that answers
 //!   searches stays, and as many as are wished for live and are whole. A learner that nothing needs any more leaves too.
 //!   One whose node is drained comes to no other shard.
+//! - PE17: of shards that it never held, a store is a learner of a limited number at once. While an operator has paused
+//!   moves, it begins none: it comes only to shards that are short of replicas.
 //! - PE15: a store that lacks room leaves a shard as one with a slow disk does, if most others in sync have room. It stays
 //!   away until it has ample room. It comes earlier where a dead store cannot leave without it.
 
@@ -35,6 +37,9 @@ use crate::{ShardId, ShardSet};
 mod placing;
 #[cfg(test)]
 mod tests;
+mod turns;
+
+pub use turns::MOST_AT_ONCE;
 
 /// Why a store leaves a shard by itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -98,6 +103,10 @@ pub struct View {
     pub targets: Arc<BTreeMap<ShardId, BTreeSet<StoreId>>>,
     /// Whether an operator lets the own store come to no shard that it is no target of.
     pub is_drained: bool,
+    /// Whether an operator lets no shard begin to move.
+    pub moves_are_paused: bool,
+    /// The shards that the own store may begin to copy now, of those that it never held.
+    pub on_turn: ShardSet,
 }
 
 impl View {
@@ -125,6 +134,8 @@ impl View {
             long_short: ShardSet::EMPTY,
             targets: Arc::default(),
             is_drained: false,
+            moves_are_paused: false,
+            on_turn: ShardSet::ALL,
         }
     }
 
@@ -320,7 +331,8 @@ impl View {
     /// learner leaves before: one store in sync that is left alone cannot tell whether the learner is dead, or itself cut
     /// off.
     fn coming(&self, shard: ShardId, record: &ShardRecord) -> Option<Step> {
-        if !self.is_wanted(shard, record) || !self.is_reached(record) {
+        let is_wanted = self.is_wanted(shard, record) && self.may_begin(shard, record);
+        if !is_wanted || !self.is_reached(record) {
             return None;
         }
         if record.is_short() || record.learners.is_empty() {
@@ -333,12 +345,11 @@ impl View {
     /// filled: what fills it goes to one store.
     pub fn is_wanted(&self, shard: ShardId, record: &ShardRecord) -> bool {
         let may_fill_in = self.is_target(shard) || !self.is_drained;
-        let is_former = self.roles.get(&shard) == Some(&Role::None);
         let is_asked_for = self.is_target(shard) || self.long_short.contains(shard);
         let is_new = is_asked_for && self.has_room_for_copies;
         let is_short = record.is_short_without(&self.dead);
         let is_meant = self.comes_beside(shard, record) || is_short;
-        let may_come = may_fill_in && (is_former || is_new);
+        let may_come = may_fill_in && (self.is_former(shard) || is_new);
         let stays_away = self.rests || self.is_fuller(record);
         let can_write = self.has_room && !self.disk_hangs;
         let can_come = can_write && (!stays_away || self.is_urgent(record));

@@ -18,18 +18,20 @@ use crate::records::records;
 const NODES: usize = 5;
 
 /// What the operator runs, one after the other, and how many nodes and replicas there are then.
-const STEPS: [(&str, usize, usize); 13] = [
+const STEPS: [(&str, usize, usize); 15] = [
     ("drain n5", 4, 1),
     ("drain n4", 3, 1),
     ("drain n2", 2, 1),
     ("drain n3", 1, 1),
     ("undrain n2", 1, 1),
     ("undrain n3", 1, 1),
-    ("rebalance --yes", 3, 1),
+    ("rebalance plan", 1, 1),
+    ("rebalance apply --yes", 3, 1),
     ("set-replication --replicas 3", 3, 3),
     ("undrain n4", 3, 3),
     ("undrain n5", 3, 3),
-    ("rebalance --yes", 5, 3),
+    ("rebalance plan", 3, 3),
+    ("rebalance apply --yes", 5, 3),
     ("drain n2", 4, 3),
     ("drain n4", 3, 3),
 ];
@@ -152,10 +154,15 @@ async fn a_cluster_grows_and_shrinks_while_processes_die() {
             assert!(!oracle.has_failed(), "after {command}");
             println!("{command}");
         }
-        for command in ["set-replication --replicas 1", "undrain n2", "undrain n4"] {
+        for command in [
+            "set-replication --replicas 1 --yes",
+            "undrain n2",
+            "undrain n4",
+            "rebalance plan",
+            "rebalance apply --yes",
+        ] {
             chaos.operate(command).await;
         }
-        chaos.operate("rebalance --yes").await;
         chaos.until_placed(NODES, 1).await;
     }
     until_served(&clients, true).await;

@@ -60,14 +60,14 @@ fn moved() -> Case {
         &[
             row(
                 "reshape-moved",
-                "2 nodes, 10M bare documents, (5, 3), half of all shards move to the other node: entries a second, tables \
+                "2 nodes, 10M bare documents, (5, 3), half of all shards move to a new node: entries a second, tables \
                  included",
                 Target::AtLeast(1_500_000.0),
                 Unit::PerSecond,
             ),
             row(
                 "reshape-moved-reads-p99",
-                "they move back with 64 requests in flight: 99 of 100 searches within, against before",
+                "they move on with 64 requests in flight, without a limit: 99 of 100 searches within, against before",
                 Target::AtMost(3.0),
                 Unit::Times,
             ),
@@ -77,9 +77,27 @@ fn moved() -> Case {
                 Target::AtMost(3.0),
                 Unit::Times,
             ),
+            row(
+                "reshape-eased-reads-p99",
+                "and on again, at the rate that nodes have beside requests: 99 of 100 searches within",
+                Target::AtMost(1.5),
+                Unit::Times,
+            ),
+            row(
+                "reshape-eased-writes-p99",
+                "the same, inserts",
+                Target::AtMost(1.5),
+                Unit::Times,
+            ),
         ],
         |programs| {
-            let fields = ["entries_per_second", "reads_p99_times", "writes_p99_times"];
+            let fields = [
+                "entries_per_second",
+                "reads_p99_times",
+                "writes_p99_times",
+                "eased_reads_p99_times",
+                "eased_writes_p99_times",
+            ];
             programs.fields_in_etcd("shards_moved", &fields)
         },
     )

@@ -1,11 +1,15 @@
 //! The cases in which an operator reshapes the cluster: shards move, a node is drained, and all restart in turn.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::num::NonZeroU32;
 use std::time::{Duration, Instant};
 
 use anyhow::ensure;
 use serde::Serialize;
-use simshard_cluster::{Targets, registered_stores, set_targets, shard_records};
+use simshard_cluster::{
+    NodeSettings, Targets, change_node_settings, registered_stores, set_targets, shard_records,
+};
 use simshard_topology::replication::StoreId;
 use simshard_topology::{NodeId, ShardId, ShardMap, ShardSet, plan_evenly};
 use tokio::time::sleep;
@@ -18,6 +22,9 @@ use super::super::site::Sites;
 use super::load::{Gaps, Load};
 use super::{ACQUAINTED, Failing, HUNDRED_THOUSAND, INTERVAL, PATIENCE, REPLICAS};
 use crate::figure;
+
+/// Megabytes a second that no machine copies.
+const UNLIMITED: u32 = 100_000;
 
 /// How long latencies are measured before shards move.
 const BEFORE: Duration = Duration::from_secs(5);
@@ -47,9 +54,18 @@ struct Moved {
     seconds: f64,
     entries: u64,
     entries_per_second: f64,
-    /// They move back while requests are in flight: the times of 99 of 100 of them, against those before.
+    /// The times of 99 of 100 requests while nothing moves.
+    calm_reads_p99_ms: f64,
+    calm_writes_p99_ms: f64,
+    /// They move on while requests are in flight, as fast as they can: the times of 99 of 100 of them, against those
+    /// before.
+    loaded_seconds: f64,
     reads_p99_times: f64,
     writes_p99_times: f64,
+    /// And on again, at the rate that nodes have without a limit.
+    eased_seconds: f64,
+    eased_reads_p99_times: f64,
+    eased_writes_p99_times: f64,
     retried: u64,
     failed: u64,
 }
@@ -126,16 +142,12 @@ async fn finish(
     failing.session.cluster.stop()
 }
 
-/// Measures how half of all shards move to another node and back.
+/// Measures how half of all shards move, each time to a node that has none of their documents yet.
 pub(super) async fn moved(settings: &Settings) -> anyhow::Result<()> {
     let n = settings.n.unwrap_or(TEN_MILLION);
     let replicas = Replicas { all: 1, hot: 1 };
-    let failing = Failing::start(settings, &Sites::here(2), replicas, n).await?;
-    let before = failing.map().await?;
-    let there = plan_evenly(None, &before.nodes()[1..], 1)?;
-    let start = Instant::now();
-    failing.place(&there).await?;
-    let seconds = start.elapsed().as_secs_f64();
+    let mut failing = Failing::start(settings, &Sites::here(2), replicas, n).await?;
+    let seconds = failing.move_half(None).await?;
     // Each document is in as many shards as its tables have blocks to lead, but for those that agree.
     let entries = n as u64 * u64::from(DISTANCE + 1) / 2;
     let load = failing.load()?;
@@ -143,28 +155,55 @@ pub(super) async fn moved(settings: &Settings) -> anyhow::Result<()> {
     load.take_latencies();
     sleep(BEFORE).await;
     let calm = load.take_latencies().map(Latencies::new);
-    failing.place(&before).await?;
-    let moving = load.take_latencies().map(Latencies::new);
+    let mut moves = Vec::new();
+    for rate in [NonZeroU32::new(UNLIMITED), None] {
+        let seconds = failing.move_half(rate).await?;
+        moves.push((seconds, load.take_latencies().map(Latencies::new)));
+        sleep(ACQUAINTED).await;
+        load.take_latencies();
+    }
     let ended = load.end().await?;
-    let times = |kind: usize| moving[kind].percentile(99) / calm[kind].percentile(99);
+    let p99 = |latencies: &[Latencies; 2], kind: usize| latencies[kind].percentile(99);
+    let times = |place: usize, kind| p99(&moves[place].1, kind) / p99(&calm, kind);
     let figure = Moved {
         case: "shards_moved",
         n,
         seconds,
         entries,
         entries_per_second: entries as f64 / seconds,
-        reads_p99_times: times(0),
-        writes_p99_times: times(1),
+        calm_reads_p99_ms: p99(&calm, 0),
+        calm_writes_p99_ms: p99(&calm, 1),
+        loaded_seconds: moves[0].0,
+        reads_p99_times: times(0, 0),
+        writes_p99_times: times(0, 1),
+        eased_seconds: moves[1].0,
+        eased_reads_p99_times: times(1, 0),
+        eased_writes_p99_times: times(1, 1),
         retried: ended.retried,
         failed: ended.failed,
     };
-    figure::print(&figure, settings.json, || {
-        format!(
-            "shards_moved       {seconds:8.3} s, {:.0} entries a second; under load p99 of searches {:.2} x, of inserts {:.2} x",
-            figure.entries_per_second, figure.reads_p99_times, figure.writes_p99_times
-        )
-    })?;
+    figure::print(&figure, settings.json, || figure.to_string())?;
     failing.session.cluster.stop()
+}
+
+impl fmt::Display for Moved {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            out,
+            "shards_moved       {:8.3} s, {:.0} entries a second; p99 of searches {:.2} ms, of inserts {:.2} ms; under load \
+             in {:.1} s {:.2} x, {:.2} x; eased in {:.1} s {:.2} x, {:.2} x",
+            self.seconds,
+            self.entries_per_second,
+            self.calm_reads_p99_ms,
+            self.calm_writes_p99_ms,
+            self.loaded_seconds,
+            self.reads_p99_times,
+            self.writes_p99_times,
+            self.eased_seconds,
+            self.eased_reads_p99_times,
+            self.eased_writes_p99_times
+        )
+    }
 }
 
 impl Failing<'_> {
@@ -183,6 +222,32 @@ impl Failing<'_> {
             stores.map(|entry| nodes[&entry.store].clone()).collect()
         });
         Ok(ShardMap::new(1, &entries.collect::<Vec<Vec<NodeId>>>())?)
+    }
+
+    /// Moves all shards of the node that holds the first one to a new node, at a rate. Answers how many seconds that takes.
+    async fn move_half(&mut self, rate: Option<NonZeroU32>) -> anyhow::Result<f64> {
+        let added = NodeId::new(self.session.cluster.add_node()?)?;
+        self.limit(rate).await?;
+        let now = self.map().await?;
+        let mover = now.replicas(ShardId(0)).to_vec();
+        let entries = ShardId::all().map(|shard| {
+            let holders = now.replicas(shard).iter();
+            let nodes = holders.map(|node| if mover.contains(node) { &added } else { node });
+            nodes.cloned().collect()
+        });
+        let map = ShardMap::new(now.version() + 1, &entries.collect::<Vec<Vec<NodeId>>>())?;
+        let start = Instant::now();
+        self.place(&map).await?;
+        Ok(start.elapsed().as_secs_f64())
+    }
+
+    /// Sets how many megabytes a second each node copies.
+    async fn limit(&self, rate: Option<NonZeroU32>) -> anyhow::Result<()> {
+        for store in registered_stores(&*self.records).await? {
+            let change = |settings: &mut NodeSettings| settings.copy_rate = rate;
+            change_node_settings(&*self.records, &store.node, change).await?;
+        }
+        Ok(())
     }
 
     /// Lets the nodes of a map hold its shards, and waits until they do.

@@ -1,6 +1,7 @@
 //! The nodes of a cluster, and what they answer.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::num::NonZeroU32;
 use std::time::Duration;
 
 use futures_util::future::join_all;
@@ -32,6 +33,8 @@ pub(super) struct Cluster {
     unbuilt: BTreeMap<StoreId, ShardSet>,
     /// The documents stored in the shards of each store, over all corpora, where it has counted them.
     document_counts: BTreeMap<StoreId, BTreeMap<ShardId, u64>>,
+    /// The bytes of each shard that a store has, where it has counted.
+    stored_bytes: BTreeMap<StoreId, BTreeMap<ShardId, u64>>,
     settings: SettingsOfNodes,
 }
 
@@ -53,7 +56,10 @@ impl Cluster {
             counts.filter_map(|(&store, answer)| Some((store, answer.document_counts.clone()?)));
         let unbuilt = answers.iter();
         let unbuilt = unbuilt.map(|(store, answer)| (*store, answer.unbuilt));
+        let stored = answers.iter();
+        let stored = stored.map(|(&store, answer)| (store, answer.stored_bytes.clone()));
         Ok(Self {
+            stored_bytes: stored.collect(),
             document_counts: counts.collect(),
             unbuilt: unbuilt.collect(),
             without_room: without_room.map(|(store, _)| *store).collect(),
@@ -103,6 +109,18 @@ impl Cluster {
         };
         let hot = record.in_sync.iter().filter(|entry| entry.hot);
         hot.filter_map(|entry| of_store(entry.store)).max()
+    }
+
+    /// The bytes of a shard: of the replica in sync that has most. 0 if none has told.
+    pub(super) fn bytes(&self, shard: ShardId, record: &ShardRecord) -> u64 {
+        let stores = record.in_sync.iter().map(|entry| entry.store);
+        let bytes = stores.filter_map(|store| self.stored_bytes.get(&store)?.get(&shard));
+        bytes.copied().max().unwrap_or(0)
+    }
+
+    /// How many megabytes of copies a second a node may receive, or send, if an operator has limited that.
+    pub(super) fn copy_rate(&self, node: &NodeId) -> Option<NonZeroU32> {
+        self.settings.get(node)?.copy_rate
     }
 
     /// Whether a store that answered has room for copies of shards that it never held.
@@ -161,6 +179,7 @@ struct Answer {
     has_room: bool,
     unbuilt: ShardSet,
     document_counts: Option<BTreeMap<ShardId, u64>>,
+    stored_bytes: BTreeMap<ShardId, u64>,
 }
 
 async fn answer_of(store: &RegisteredStore) -> Option<Answer> {
@@ -171,6 +190,7 @@ async fn answer_of(store: &RegisteredStore) -> Option<Answer> {
         has_room: news.has_room_for_copies,
         unbuilt: news.unbuilt,
         document_counts: news.document_counts,
+        stored_bytes: news.stored_bytes,
     })
 }
 

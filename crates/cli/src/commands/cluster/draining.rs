@@ -118,7 +118,7 @@ async fn empty(
 pub(super) async fn undrain(args: &NodeArgs) -> anyhow::Result<()> {
     let keys = args.metadata.keys()?;
     set_drained(&*keys, &args.node, false).await?;
-    note("it may take shards again: `simshard cluster rebalance --yes` gives it its share");
+    note("it may take shards again: `simshard cluster rebalance plan` gives it its share");
     Ok(())
 }
 

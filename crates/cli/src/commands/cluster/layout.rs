@@ -1,9 +1,10 @@
 //! Where shards are, and where they could be.
 
 use std::collections::BTreeSet;
+use std::num::NonZeroU32;
 
 use anyhow::bail;
-use simshard_cluster::{KeyValueStore, Targets, shard_records, targets};
+use simshard_cluster::{KeyValueStore, StagedPlan, Targets, shard_records, targets};
 use simshard_topology::replication::ShardRecords;
 use simshard_topology::{Candidate, NodeId, Plan, ShardId, ShardMap, ShardSet, ShardWeights, plan};
 
@@ -58,6 +59,42 @@ impl Layout {
     pub(super) fn documents(&self, shards: ShardSet) -> u64 {
         let of_shard = |shard| self.cluster.documents(shard, self.records.get(&shard)?);
         shards.iter().filter_map(of_shard).sum()
+    }
+
+    /// The bytes of some shards, as far as they are known.
+    pub(super) fn bytes(&self, shards: ShardSet) -> u64 {
+        let of_shard = |shard| Some(self.cluster.bytes(shard, self.records.get(&shard)?));
+        shards.iter().filter_map(of_shard).sum()
+    }
+
+    /// How many megabytes of copies a second a node may receive, or send, if an operator has limited that.
+    pub(super) fn copy_rate(&self, node: &NodeId) -> Option<NonZeroU32> {
+        self.cluster.copy_rate(node)
+    }
+
+    /// Refuses a plan that was drawn for a cluster that was another one, or by which a node gets shards that would not come.
+    pub(super) fn check_staged(&self, plan: &StagedPlan) -> anyhow::Result<()> {
+        let moves = plan.moves.iter();
+        let moved = moves.filter(|(shard, planned)| nodes_of(&self.map, **shard) != planned.from);
+        let moved: ShardSet = moved.map(|(shard, _)| *shard).collect();
+        if !moved.is_empty() {
+            bail!(
+                "the plan is stale: since it was drawn, other nodes hold shards {moved}, or are to. Draw another one by \
+                 `simshard cluster rebalance plan`"
+            );
+        }
+        let gaining = plan.moves.values();
+        let gaining = gaining.flat_map(|planned| planned.to.difference(&planned.from).cloned());
+        check_answer(&self.cluster, &gaining.collect())?;
+        let entries = ShardId::all().map(|shard| {
+            let planned = plan.moves.get(&shard);
+            let nodes =
+                planned.map_or_else(|| nodes_of(&self.map, shard), |moved| moved.to.clone());
+            nodes.into_iter().collect()
+        });
+        let entries: Vec<Vec<NodeId>> = entries.collect();
+        let after = ShardMap::new(self.map.version() + 1, &entries)?;
+        check_room(&self.cluster, &self.map, &after)
     }
 
     /// How heavy shards are, in documents. All alike, and a warning, where those of some are not known.
@@ -125,7 +162,7 @@ impl Layout {
     /// Refuses a node that is not known any more, or that other nodes went on without. Nothing would go to the node that
     /// takes its place, though shards are short of replicas.
     fn check_replaceable(&self, node: &NodeId) -> Result<(), UsageError> {
-        let rebalance = "`simshard cluster rebalance --yes` gives its shards to the others";
+        let rebalance = "`simshard cluster rebalance plan` gives its shards to the others";
         let store = self.cluster.of_node(node).map_err(|UsageError(unknown)| {
             UsageError(format!("{unknown}; if {node} was removed, {rebalance}"))
         })?;

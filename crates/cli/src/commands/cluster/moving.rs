@@ -1,4 +1,4 @@
-//! `simshard cluster move` and `rebalance`: which nodes are to hold which shards. The nodes do the rest.
+//! `simshard cluster move`: which nodes are to hold which shards. The nodes do the rest.
 
 use std::collections::BTreeSet;
 
@@ -9,8 +9,7 @@ use simshard_topology::{NodeId, ShardSet};
 
 use super::layout::{Layout, nodes_of};
 use super::placing::{Placing, Wait};
-use super::{MetadataArgs, node_name, shares};
-use crate::args::JsonArgs;
+use super::{MetadataArgs, node_name};
 use crate::completion;
 use crate::exit::UsageError;
 use crate::say::note;
@@ -27,23 +26,6 @@ pub struct MoveArgs {
     /// Let the shards be anywhere: they stay where they are, and a move under way ends
     #[arg(long, conflicts_with = "to")]
     pub free: bool,
-    /// Whether to wait.
-    #[command(flatten)]
-    pub wait: Wait,
-    /// Where the metadata is.
-    #[command(flatten)]
-    pub metadata: MetadataArgs,
-}
-
-/// Arguments of `cluster rebalance`.
-#[derive(Args, Debug)]
-pub struct RebalanceArgs {
-    /// Move the shards as planned; without it, the plan is only printed
-    #[arg(long)]
-    pub yes: bool,
-    /// How the plan is printed.
-    #[command(flatten)]
-    pub output: JsonArgs,
     /// Whether to wait.
     #[command(flatten)]
     pub wait: Wait,
@@ -80,25 +62,6 @@ pub(super) async fn apply(
         wished: None,
     };
     placing.wait(keys, wait).await
-}
-
-/// Plans where all shards are to be, and moves them there.
-pub(super) async fn rebalance(args: &RebalanceArgs) -> anyhow::Result<()> {
-    let keys = args.metadata.keys()?;
-    let layout = Layout::read(&*keys).await?;
-    let nodes = layout.nodes(None)?;
-    let plan = layout.planned(&nodes, replicas(&layout.records)?)?;
-    shares::print(&layout, &plan, args.output)?;
-    let wanted = layout.targets(&plan.map);
-    if wanted.is_empty() {
-        note("nothing to move");
-        return Ok(());
-    }
-    if !args.yes {
-        note("nothing is moved yet: add --yes to move the shards so");
-        return Ok(());
-    }
-    apply(&*keys, wanted, &args.wait).await
 }
 
 /// How many replicas each shard is to have.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 use clap::Args;
 use simshard_cluster::{
-    KeyValueStore, MetadataError, Targets, registered_stores, shard_records, targets,
+    KeyValueStore, MetadataError, Targets, paused, registered_stores, shard_records, targets,
 };
 use simshard_topology::replication::{ShardRecord, StoreId};
 use simshard_topology::{NodeId, ShardId, ShardSet};
@@ -98,6 +98,9 @@ impl Placing {
         if wait.no_wait {
             note("the nodes move the shards: `simshard cluster shards` shows how far they are");
             return Ok(());
+        }
+        if paused(keys).await.is_ok_and(|since| since.is_some()) {
+            note("moves are paused: `simshard cluster rebalance resume` lets the shards move");
         }
         let bar = progress::bar("moving shards", Some(self.targets.len() as u64));
         let (mut read, mut is_told) = (Instant::now(), false);

@@ -12,6 +12,7 @@ use super::asked::{ANSWER_TIMEOUT, Cluster};
 use super::layout::{Layout, nodes_of};
 use super::placing::{Placing, Wait};
 use super::shares;
+use crate::confirmation::Confirmation;
 use crate::exit::UsageError;
 use crate::say::note;
 
@@ -27,6 +28,9 @@ pub struct ReplicationArgs {
     /// How many of them answer searches [default: 2, or all replicas if they are fewer]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=5))]
     pub hot: Option<u8>,
+    /// Whether to ask, where shards get fewer replicas.
+    #[command(flatten)]
+    pub confirmation: Confirmation,
     /// Whether to wait.
     #[command(flatten)]
     pub wait: Wait,
@@ -47,6 +51,14 @@ pub(super) async fn run(args: &ReplicationArgs) -> anyhow::Result<()> {
     let layout = Layout::read(&*keys).await?;
     let plan = layout.planned(&layout.nodes(None)?, want.into())?;
     shares::warn_of_unmet(&plan);
+    let most = layout.records.values().map(|record| record.want).max();
+    if most > Some(want) {
+        let question = format!(
+            "Shards have {want} replicas after it, and had {}.",
+            most.unwrap_or(want)
+        );
+        args.confirmation.ask(&question)?;
+    }
     wish_for(&*keys, want, hot).await?;
     note(format!(
         "shards are to have {want} replicas, {hot} of them hot"

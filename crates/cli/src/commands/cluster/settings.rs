@@ -50,7 +50,7 @@ pub struct LimitsArgs {
     /// How many megabytes of shards it may receive in a second, and how many it may send
     #[arg(long, value_name = "MB", required_unless_present = "none")]
     pub copy_rate: Option<NonZeroU32>,
-    /// Set no limit
+    /// Set no limit: the node gives way to requests
     #[arg(long, conflicts_with = "copy_rate")]
     pub none: bool,
     /// Where the metadata is.
@@ -86,6 +86,6 @@ async fn plan_by(
     change: impl Fn(&mut NodeSettings),
 ) -> anyhow::Result<()> {
     change_node_settings(&*metadata.keys()?, node, change).await?;
-    note("no shard moves by that: `simshard cluster rebalance` plans anew");
+    note("no shard moves by that: `simshard cluster rebalance plan` plans anew");
     Ok(())
 }

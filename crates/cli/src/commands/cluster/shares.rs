@@ -9,7 +9,7 @@ use super::layout::Layout;
 use crate::args::JsonArgs;
 use crate::say::{self, note, warn};
 
-/// Prints how many shards and documents each node holds, before and after, and how much it copies. Says how even that is.
+/// Prints how many shards and documents each node holds, before and after, and how much it copies. It says how even that is.
 pub(super) fn print(layout: &Layout, plan: &Plan, output: JsonArgs) -> anyhow::Result<()> {
     print_map(layout, &plan.map, output)?;
     note(balance(plan.balance));
@@ -29,7 +29,8 @@ pub(super) fn print_map(layout: &Layout, after: &ShardMap, output: JsonArgs) -> 
     let before = &layout.map;
     let nodes: BTreeSet<&NodeId> = before.nodes().iter().chain(after.nodes()).collect();
     let mut text =
-        "node\tshards before\tshards after\tdocuments before\tdocuments after\tto copy".to_owned();
+        "node\tshards before\tshards after\tdocuments before\tdocuments after\tto copy\tbytes to copy"
+            .to_owned();
     let documents = |shards: ShardSet| layout.documents(shards);
     for node in nodes {
         let (old, new) = (before.shards_of(node), after.shards_of(node));
@@ -43,12 +44,14 @@ pub(super) fn print_map(layout: &Layout, after: &ShardMap, output: JsonArgs) -> 
                 "documents_after": documents(new),
                 "to_copy": copied.len(),
                 "documents_to_copy": documents(copied),
+                "bytes_to_copy": layout.bytes(copied),
             }))?;
         } else {
             let (many_old, many_new) = (documents(old), documents(new));
+            let bytes = layout.bytes(copied);
             let (old, new, copied) = (old.len(), new.len(), copied.len());
             text.push_str(&format!(
-                "\n{node}\t{old}\t{new}\t{many_old}\t{many_new}\t{copied}"
+                "\n{node}\t{old}\t{new}\t{many_old}\t{many_new}\t{copied}\t{bytes}"
             ));
         }
     }

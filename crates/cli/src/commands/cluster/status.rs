@@ -9,7 +9,7 @@ use anyhow::bail;
 use serde_json::{Map, Value, json};
 use simshard_cluster::{
     CorpusState, CorpusUid, KeyValueStore, RegisteredStore, Targets, Upgrade, deleted_corpora,
-    recorded_corpora, shard_records, targets,
+    paused, recorded_corpora, shard_records, targets,
 };
 use simshard_topology::replication::{ShardRecord, ShardRecords, StoreId};
 use simshard_topology::{Balance, ShardSet};
@@ -58,7 +58,7 @@ async fn list(keys: &dyn KeyValueStore) -> anyhow::Result<Listing> {
         short("replicas", &records, lacks_replicas),
         short("hot", &records, lacks_hot),
         learners(&records, &asked),
-        moves(&records, &targets, &asked),
+        moves(&records, &targets, &asked, paused(keys).await?.is_some()),
         balance(keys, &asked).await,
         corpora_of(&states, without_record(&known, &asked).len()),
         versions(&upgrade, &asked),
@@ -225,7 +225,7 @@ fn texts(by_node: &BTreeMap<String, ShardSet>) -> BTreeMap<&str, String> {
 }
 
 /// The shards that are to go to nodes which do not hold them yet. One that does not answer takes none.
-fn moves(records: &ShardRecords, targets: &Targets, asked: &Asked) -> Finding {
+fn moves(records: &ShardRecords, targets: &Targets, asked: &Asked, are_paused: bool) -> Finding {
     let mut by_node: BTreeMap<String, ShardSet> = BTreeMap::new();
     let mut are_well = true;
     for (shard, nodes) in targets {
@@ -238,8 +238,11 @@ fn moves(records: &ShardRecords, targets: &Targets, asked: &Asked) -> Finding {
             }
         }
     }
-    let details = of_nodes(&by_node, "is to hold", "no shard is to move");
-    let facts = json!({ "moving": texts(&by_node) });
+    let mut details = of_nodes(&by_node, "is to hold", "no shard is to move");
+    if are_paused {
+        details += "; paused, until `simshard cluster rebalance resume`";
+    }
+    let facts = json!({ "moving": texts(&by_node), "paused": are_paused });
     finding("moves", are_well, details, facts)
 }
 
@@ -279,8 +282,9 @@ fn balance_of(balance: Balance, moves: usize) -> Finding {
     let is_well = moves == 0;
     let mut details = format!("the fullest node has {now:.2} times the mean");
     if !is_well {
-        details +=
-            &format!("; {planned:.2} times after {moves} moves of `simshard cluster rebalance`");
+        details += &format!(
+            "; {planned:.2} times after {moves} moves of `simshard cluster rebalance plan`"
+        );
     }
     finding(
         "balance",

@@ -1,9 +1,8 @@
 //! `simshard cluster upgrade`: which versions run, and the level that they permit the cluster.
 
 use std::collections::BTreeSet;
-use std::io::{IsTerminal, stdin};
 
-use anyhow::{Context, bail};
+use anyhow::bail;
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 use simshard_cluster::{KeyValueStore, RegisteredStore, RunningProcess, Upgrade};
@@ -14,8 +13,8 @@ use super::nodes::ask;
 use super::status::{Asked, Finding, finding};
 use super::{MetadataArgs, TableArgs, node_name, repeat_if_raced};
 use crate::completion;
-use crate::exit::UsageError;
-use crate::say::{note, warn};
+use crate::confirmation::Confirmation;
+use crate::say::note;
 
 /// The verbs of `cluster upgrade`.
 #[derive(Debug, Subcommand)]
@@ -42,9 +41,9 @@ whether any runs. In scripts, --yes says that none does.")]
 /// Arguments of `cluster upgrade finalize`.
 #[derive(Args, Debug)]
 pub struct FinalizeArgs {
-    /// Do not ask: no router of an earlier version runs
-    #[arg(long)]
-    pub yes: bool,
+    /// Whether it asks.
+    #[command(flatten)]
+    pub confirmation: Confirmation,
     /// Nodes that do not run, such as those that are lost: they start with a version that knows the level, or never
     #[arg(long, value_name = "NODE,…", value_delimiter = ',', value_parser = node_name, add = completion::nodes())]
     pub stopped: Vec<NodeId>,
@@ -206,7 +205,7 @@ async fn finalize(args: &FinalizeArgs) -> anyhow::Result<()> {
         ));
         return Ok(());
     }
-    confirm(&upgrade, args.yes)?;
+    args.confirmation.ask(&question(&upgrade))?;
     let next = upgrade.next;
     let raise = async || {
         let upgrade = checked(&*keys, stopped).await?;
@@ -240,44 +239,21 @@ async fn checked(keys: &dyn KeyValueStore, stopped: &[NodeId]) -> anyhow::Result
     Ok(upgrade)
 }
 
-/// Lets the operator say that no router runs that does not show itself.
-fn confirm(upgrade: &Upgrade, is_said: bool) -> anyhow::Result<()> {
-    let Upgrade { level, next, .. } = upgrade;
-    let shown: Vec<&str> = upgrade
-        .routers
-        .iter()
+/// What an operator is to know before the level rises: routers that do not show themselves.
+fn question(upgrade: &Upgrade) -> String {
+    let shown = upgrade.routers.iter();
+    let shown: Vec<&str> = shown
         .filter_map(|process| process.router.as_deref())
         .collect();
     let shown = match &*shown.join(", ") {
         "" => "none".to_owned(),
         shown => shown.to_owned(),
     };
-    let fact = format!(
-        "routers of earlier versions do not show themselves; those that do: {shown}; versions that do not know level \
-         {next} start no more"
-    );
-    if is_said {
-        note(fact);
-        return Ok(());
-    }
-    if !stdin().is_terminal() {
-        return Err(UsageError(format!(
-            "{fact}: make sure that no other router runs, and add --yes"
-        ))
-        .into());
-    }
-    warn(fact);
-    warn(format!(
-        "Does no other router run, and is the level to be {next} for good? (yes/no)"
-    ));
-    let mut answer = String::new();
-    stdin()
-        .read_line(&mut answer)
-        .context("cannot read <stdin>")?;
-    if matches!(answer.trim(), "yes" | "y") {
-        return Ok(());
-    }
-    bail!("the level stays {level}");
+    format!(
+        "routers of versions before level 2 do not show themselves; those that do: {shown}. Does no other router run, and \
+         is the level to be {} for good?",
+        upgrade.next
+    )
 }
 
 /// The level of the cluster, and the versions that run. A node that runs, and does not know the level, is to be replaced.

@@ -237,9 +237,14 @@ fn shards_that_are_to_move_are_named_by_their_nodes() {
         ("n3", &[1, 2], "moves\tno\tn3 is to hold 80"),
         ("n9", &[1, 2], "moves\tno\tn9 is to hold 80"),
     ] {
-        let found = moves(&records, &target(name), &asked(answering));
+        let found = moves(&records, &target(name), &asked(answering), false);
         assert_eq!(found.columns(), expected);
     }
+    let paused = moves(&records, &target("n3"), &asked(&[1, 2, 3]), true);
+    assert_eq!(
+        paused.columns(),
+        "moves\tyes\tn3 is to hold 80; paused, until `simshard cluster rebalance resume`"
+    );
 }
 
 #[test]
@@ -258,7 +263,7 @@ fn a_balance_that_a_plan_makes_better_is_not_well() {
     );
     assert_eq!(
         of(1.5, 1.02, 7).columns(),
-        "balance\tno\tthe fullest node has 1.50 times the mean; 1.02 times after 7 moves of `simshard cluster rebalance`"
+        "balance\tno\tthe fullest node has 1.50 times the mean; 1.02 times after 7 moves of `simshard cluster rebalance plan`"
     );
     // A node that holds nothing does not change the fullest one.
     assert!(!of(1.05, 1.05, 3).is_well);

@@ -1,0 +1,152 @@
+//! Which shards a store begins to copy now (PE17).
+
+use super::{Role, ShardRecord, View};
+use crate::{ShardId, ShardSet};
+
+/// Shards that a store is a learner of at once, of those that it never held. Each change of them waits for it.
+pub const MOST_AT_ONCE: usize = 32;
+
+impl View {
+    /// Decides which shards it comes to next: as many as may be under way. Where more would be, those from `first` on come
+    /// first, and then those from the beginning. Another first one for each look keeps none from its turn.
+    pub fn take_turns<'a>(
+        &mut self,
+        records: impl Iterator<Item = (ShardId, &'a ShardRecord)>,
+        first: ShardId,
+    ) {
+        self.on_turn = ShardSet::ALL;
+        let (mut under_way, mut waiting) = (0, Vec::new());
+        for (shard, record) in records {
+            if record.learner(self.own).is_some() {
+                under_way += 1;
+            } else if !record.names(self.own) && self.step(shard, record).is_some() {
+                waiting.push(shard);
+            }
+        }
+        waiting.sort_by_key(|shard| shard.0.wrapping_sub(first.0));
+        let free = MOST_AT_ONCE.saturating_sub(under_way);
+        self.on_turn = waiting.into_iter().take(free).collect();
+    }
+
+    /// Whether the own store may begin to copy a shard now. One that it held before takes little.
+    pub(super) fn may_begin(&self, shard: ShardId, record: &ShardRecord) -> bool {
+        let only_moves = !record.is_short_without(&self.dead);
+        let is_paused = self.moves_are_paused && only_moves;
+        !is_paused && (self.is_former(shard) || self.on_turn.contains(shard))
+    }
+
+    /// Whether the own store held a shard, and may have most of what is in it.
+    pub(super) fn is_former(&self, shard: ShardId) -> bool {
+        self.roles.get(&shard) == Some(&Role::None)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::replication::{Learner, Step, StoreId};
+
+    const OWN: StoreId = StoreId([1; 16]);
+    const OTHER: StoreId = StoreId([2; 16]);
+
+    /// A store that is to take all shards from another one.
+    fn target_of_all() -> View {
+        let target = BTreeSet::from([OWN]);
+        View {
+            live: BTreeSet::from([OTHER]),
+            reaching: BTreeSet::from([OTHER]),
+            targets: Arc::new(
+                ShardId::all()
+                    .map(|shard| (shard, target.clone()))
+                    .collect(),
+            ),
+            ..View::alone(OWN)
+        }
+    }
+
+    fn come(view: &View, shard: ShardId, record: &ShardRecord) -> bool {
+        view.step(shard, record) == Some(Step::AddLearner(OWN))
+    }
+
+    /// PE17: the shards that come by looks one after the other, until none is left.
+    #[test]
+    fn no_more_copies_than_may_be_are_begun_and_none_is_forgotten() {
+        let held = ShardRecord::first(0, &[OTHER], 7);
+        let mut records = ShardId::all()
+            .map(|shard| (shard, held.clone()))
+            .collect::<Vec<_>>();
+        let mut view = target_of_all();
+        for look in 0..u8::MAX {
+            let read = records.iter().map(|(shard, record)| (*shard, record));
+            view.take_turns(read, ShardId(look.wrapping_mul(77)));
+            for (shard, record) in &mut records {
+                if come(&view, *shard, record) {
+                    let added = record.epoch;
+                    record.learners.push(Learner { store: OWN, added });
+                }
+            }
+            let is_learner = |(_, record): &&(_, ShardRecord)| !record.learners.is_empty();
+            let under_way = records.iter().filter(is_learner).count();
+            assert!(under_way <= MOST_AT_ONCE, "{under_way}");
+            // Some of them arrive.
+            for (_, record) in records
+                .iter_mut()
+                .filter(|(shard, _)| shard.0 % 3 == look % 3)
+            {
+                if record.learners.pop().is_some() {
+                    *record = ShardRecord::first(0, &[OWN], 7);
+                }
+            }
+        }
+        assert!(records.iter().all(|(_, record)| record.names(OWN)));
+    }
+
+    /// PE17: what cannot be begun keeps others from their turn for one look at most.
+    #[test]
+    fn another_shard_is_first_at_each_look() {
+        let held = ShardRecord::first(0, &[OTHER], 7);
+        let mut view = target_of_all();
+        let mut turns = ShardSet::EMPTY;
+        for look in 0..=u8::MAX {
+            view.take_turns(ShardId::all().map(|shard| (shard, &held)), ShardId(look));
+            assert_eq!(view.on_turn.len(), MOST_AT_ONCE);
+            assert!(view.on_turn.contains(ShardId(look)));
+            turns = turns.union(&view.on_turn);
+        }
+        assert_eq!(turns, ShardSet::ALL);
+    }
+
+    /// PE17.
+    #[test]
+    fn while_moves_are_paused_only_what_is_short_is_copied() {
+        let shard = ShardId(7);
+        let held = ShardRecord::first(0, &[OTHER], 7);
+        let mut view = target_of_all();
+        assert!(come(&view, shard, &held));
+        view.moves_are_paused = true;
+        assert!(!come(&view, shard, &held));
+        assert!(come(&view, shard, &held.clone().with_want(2)));
+        // What is under way goes on.
+        let mut copying = held;
+        let added = copying.epoch;
+        copying.learners.push(Learner { store: OWN, added });
+        view.roles.insert(shard, Role::Copied { added });
+        view.copied.insert(shard, added);
+        let promoted = view.step(shard, &copying);
+        assert!(
+            matches!(promoted, Some(Step::Promote { .. })),
+            "{promoted:?}"
+        );
+        // One that held the shard before comes back to it only for a move, so it waits too.
+        let mut former = target_of_all();
+        former.roles.insert(shard, Role::None);
+        former.on_turn = ShardSet::EMPTY;
+        let held = ShardRecord::first(0, &[OTHER], 7);
+        assert!(come(&former, shard, &held));
+        former.moves_are_paused = true;
+        assert!(!come(&former, shard, &held));
+    }
+}

@@ -1,0 +1,139 @@
+//! An operator stages a plan, looks at it, carries it out, pauses it and takes it back, while inserts and searches go on.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use simshard_cluster::{
+    FileKeyValues, KeyValueStore, PlanState, StagedPlan, stage_plan, staged_plan,
+};
+use simshard_testkit::{ProcessCluster, until};
+use simshard_topology::replication::StoreId;
+
+use crate::moves::{holders, loaded, operate, refuse, tell};
+use crate::records::until_all;
+
+fn keys_of(cluster: &ProcessCluster) -> Arc<dyn KeyValueStore> {
+    Arc::new(FileKeyValues::at(cluster.metadata_file()))
+}
+
+async fn turn(keys: &dyn KeyValueStore, state: PlanState) {
+    let (plan, revision) = staged_plan(keys).await.unwrap().unwrap();
+    let turned = StagedPlan { state, ..plan };
+    stage_plan(keys, &turned, Some(revision)).await.unwrap();
+}
+
+/// The states of the shards by the plan.
+fn states(cluster: &ProcessCluster) -> BTreeSet<String> {
+    let shown = operate(cluster, &["rebalance", "show"]);
+    let rows = shown.lines().skip(1);
+    rows.map(|row| row.split('\t').nth(3).unwrap().to_owned())
+        .collect()
+}
+
+fn set_of(names: &[&str]) -> BTreeSet<String> {
+    names.iter().map(|&name| name.to_owned()).collect()
+}
+
+/// PE17: what is paused does not begin. A plan that is stale is refused, and so is another one while it is carried out.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_plan_is_staged_paused_carried_out_and_refused_once_it_is_stale() {
+    let (cluster, load) = loaded(3, 1).await;
+    operate(&cluster, &["move", "--shards", "00-ff", "--to", "n1"]);
+    let all_on_one = holders(&cluster).await;
+    operate(&cluster, &["rebalance", "plan"]);
+    assert_eq!(states(&cluster), set_of(&["planned"]));
+    assert_eq!(holders(&cluster).await, all_on_one);
+    // Another operator moves one of the shards.
+    operate(&cluster, &["move", "--shards", "ff", "--to", "n2"]);
+    operate(&cluster, &["move", "--shards", "00", "--to", "n3"]);
+    refuse(
+        &cluster,
+        &["rebalance", "apply", "--yes"],
+        "the plan is stale",
+    );
+    operate(&cluster, &["rebalance", "plan"]);
+    refuse(&cluster, &["rebalance", "apply"], "add --yes");
+
+    operate(&cluster, &["rebalance", "pause"]);
+    let before = holders(&cluster).await;
+    operate(&cluster, &["rebalance", "apply", "--yes", "--no-wait"]);
+    refuse(
+        &cluster,
+        &["rebalance", "plan"],
+        "another plan is being carried out",
+    );
+    load.until_more(20).await;
+    assert_eq!(holders(&cluster).await, before);
+    assert_eq!(states(&cluster), set_of(&["waits"]));
+    let status = operate(&cluster, &["status"]);
+    assert!(status.contains("; paused, until"), "{status}");
+    operate(&cluster, &["rebalance", "resume"]);
+    operate(&cluster, &["rebalance", "apply", "--yes"]);
+    let stores: BTreeSet<StoreId> = holders(&cluster).await.into_iter().flatten().collect();
+    assert_eq!(stores.len(), 3);
+    let shown = tell(&cluster, &["rebalance", "show"]);
+    let said = String::from_utf8_lossy(&shown.stderr);
+    assert!(said.contains("no plan is staged"), "{said}");
+    load.end(&cluster.client()).await;
+}
+
+/// SP4: the command is gone after it has written down that the plan begins, or ends.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nodes_go_on_with_a_plan_whose_command_is_gone() {
+    let (cluster, load) = loaded(3, 1).await;
+    operate(&cluster, &["move", "--shards", "00-ff", "--to", "n1"]);
+    operate(&cluster, &["rebalance", "plan"]);
+    let keys = keys_of(&cluster);
+    turn(&*keys, PlanState::Beginning).await;
+    let state = async || {
+        staged_plan(&*keys)
+            .await
+            .unwrap()
+            .map(|(plan, _)| plan.state)
+    };
+    until("the plan is carried out", async || {
+        state().await == Some(PlanState::Moving)
+    })
+    .await;
+    operate(&cluster, &["rebalance", "apply", "--yes"]);
+    let stores: BTreeSet<StoreId> = holders(&cluster).await.into_iter().flatten().collect();
+    assert_eq!(stores.len(), 3);
+
+    operate(&cluster, &["drain", "n3", "--no-wait"]);
+    operate(&cluster, &["drain", "n3"]);
+    operate(&cluster, &["undrain", "n3"]);
+    operate(&cluster, &["rebalance", "pause"]);
+    operate(&cluster, &["rebalance", "plan"]);
+    operate(&cluster, &["rebalance", "apply", "--yes", "--no-wait"]);
+    turn(&*keys, PlanState::Ending).await;
+    until("the plan is gone", async || state().await.is_none()).await;
+    operate(&cluster, &["rebalance", "resume"]);
+    load.until_more(20).await;
+    let stores: BTreeSet<StoreId> = holders(&cluster).await.into_iter().flatten().collect();
+    assert_eq!(stores.len(), 2);
+    load.end(&cluster.client()).await;
+}
+
+/// Some shards have arrived by then, others are on their way, and others wait.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_plan_under_way_is_taken_back() {
+    let (cluster, load) = loaded(3, 1).await;
+    operate(&cluster, &["move", "--shards", "00-ff", "--to", "n1"]);
+    operate(&cluster, &["rebalance", "plan"]);
+    operate(&cluster, &["rebalance", "apply", "--yes", "--no-wait"]);
+    operate(&cluster, &["rebalance", "abort"]);
+    operate(&cluster, &["rebalance", "abort"]);
+    until_all(&cluster, "one replica, and none to come", |record| {
+        record.in_sync.len() == 1 && record.learners.is_empty()
+    })
+    .await;
+    let there = holders(&cluster).await;
+    load.until_more(20).await;
+    assert_eq!(holders(&cluster).await, there);
+    // What is left of it is no obstacle to the next one.
+    operate(&cluster, &["rebalance", "plan"]);
+    operate(&cluster, &["rebalance", "apply", "--yes"]);
+    let stores: BTreeSet<StoreId> = holders(&cluster).await.into_iter().flatten().collect();
+    assert_eq!(stores.len(), 3);
+    load.end(&cluster.client()).await;
+}
