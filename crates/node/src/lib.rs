@@ -21,7 +21,7 @@ mod target;
 
 pub use simshard_storage::Options as StorageOptions;
 
-pub use engine::COPY_RATE_BESIDE_REQUESTS;
+pub use engine::pace::COPY_RATE_BESIDE_REQUESTS;
 pub use fresh_start::{Obstacle, set_aside};
 pub use peers::Takeover;
 pub use peers::{

@@ -6,10 +6,43 @@ use simshard_client::{Client, v1 as pb};
 use simshard_runtime::system::anonymous_memory_of;
 use simshard_simhash::synthetic::Data;
 
-use super::processes::Alone;
+use super::process::{End, Process, Stub};
 use super::settings::{BLOCKS, DISTANCE, MILLION, Settings, WITH_IDS};
+use super::site::Site;
 use super::{rest, streams};
 use crate::figure;
+
+/// A router and a node in one process, which keeps its documents in memory.
+struct Alone(Process);
+
+impl Alone {
+    fn start() -> anyhow::Result<Self> {
+        let site = Site::default();
+        let mut command = site.own_program()?;
+        command.args(["serve", "--listen", &site.any_port()]);
+        let process = Process::start(command).context("`simshard serve` does not start")?;
+        Ok(Self(process))
+    }
+
+    /// Where it listens.
+    fn url(&self) -> &str {
+        &self.0.url
+    }
+
+    /// New connections to it.
+    fn connections(&self, count: usize) -> anyhow::Result<Vec<Stub>> {
+        self.0.connections(count)
+    }
+
+    /// Its process.
+    fn id(&self) -> u32 {
+        self.0.child.id()
+    }
+
+    fn stop(mut self) -> anyhow::Result<()> {
+        self.0.end(End::Stop)
+    }
+}
 
 /// What it takes.
 #[derive(Serialize)]

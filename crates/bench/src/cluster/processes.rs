@@ -158,38 +158,6 @@ impl Cluster {
     }
 }
 
-/// A router and a node in one process, which keeps its documents in memory.
-pub(super) struct Alone(Process);
-
-impl Alone {
-    pub(super) fn start() -> anyhow::Result<Self> {
-        let site = Site::default();
-        let mut command = site.own_program()?;
-        command.args(["serve", "--listen", &site.any_port()]);
-        let process = Process::start(command).context("`simshard serve` does not start")?;
-        Ok(Self(process))
-    }
-
-    /// Where it listens.
-    pub(super) fn url(&self) -> &str {
-        &self.0.url
-    }
-
-    /// New connections to it.
-    pub(super) fn connections(&self, count: usize) -> anyhow::Result<Vec<Stub>> {
-        self.0.connections(count)
-    }
-
-    /// Its process.
-    pub(super) fn id(&self) -> u32 {
-        self.0.child.id()
-    }
-
-    pub(super) fn stop(mut self) -> anyhow::Result<()> {
-        self.0.end(End::Stop)
-    }
-}
-
 /// Nodes of a layout file. They only read of each other's names, so they come first, on any free ports.
 fn listed(folder: &Path, nodes: usize) -> anyhow::Result<(Vec<Node>, Place)> {
     let names: Vec<String> = (0..nodes).map(name).collect();

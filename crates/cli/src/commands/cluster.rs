@@ -206,8 +206,8 @@ Example:
     /// Say how fast a node copies shards, so that searches and inserts do not wait for it
     #[command(after_help = "\
 All copies to the node share the rate, and so do all copies from it. Without a
-limit, a node copies 20 MB a second while it serves requests, and else as fast as
-it can. The limit acts at once, on copies under
+limit, a node copies 20 MB a second while it serves requests, and else as fast
+as it can. The limit acts at once, on copies under
 way too. What nodes compare in `scrub` does not count.
 
 Examples:

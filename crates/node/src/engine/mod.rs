@@ -19,7 +19,7 @@ mod find;
 mod heat;
 mod look_up;
 mod on_demand;
-mod pace;
+pub(crate) mod pace;
 mod pages;
 mod pairs;
 mod scan;
@@ -48,9 +48,7 @@ pub(crate) use copies::{Cell, ComparedRanges, CopyItem, CopyRequest, own_element
 pub(crate) use find::NearQuery;
 use heat::{Heat, Warmer, Warming};
 pub(crate) use on_demand::CorpusRecords;
-pub use pace::COPY_RATE_BESIDE_REQUESTS;
 use pace::CopyPace;
-pub(crate) use pace::{Activity, Pace};
 pub(crate) use pairs::PairQuery;
 pub(crate) use threads::{Class, Threads};
 

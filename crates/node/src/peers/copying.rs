@@ -20,7 +20,8 @@ use tokio_util::sync::CancellationToken;
 use tonic::transport::{Channel, Endpoint};
 use tonic::{Status, Streaming};
 
-use crate::engine::{Engine, Pace};
+use crate::engine::Engine;
+use crate::engine::pace::Pace;
 use crate::error::NodeError;
 
 /// Where a shard is copied from.

@@ -18,7 +18,8 @@ use tracing::{debug, info, warn};
 use super::Peers;
 use super::copying::{CopyOutcome, Source, copy};
 use super::health::INTERVAL;
-use crate::engine::{Activity, Engine};
+use crate::engine::Engine;
+use crate::engine::pace::Activity;
 
 /// Shards that are copied at once.
 const AT_ONCE: usize = 4;
