@@ -229,7 +229,11 @@ impl World {
     /// Kills a process at a step, and does what the case says. Answers whether the step was met.
     async fn try_case(&mut self, case: Case) -> bool {
         let plan = self.plan().await;
-        println!("{case:?}: {} to {}", names(&plan.before), names(&plan.after));
+        println!(
+            "{case:?}: {} to {}",
+            names(&plan.before),
+            names(&plan.after)
+        );
         let lock = Lock(self.cluster.corpora_lock());
         let operator = self.begin(&plan.after);
         let held = self.until_step(case.step, &plan, &lock).await;
@@ -324,17 +328,21 @@ impl World {
 
     /// Has an operator end the move if the case says so, and starts what was killed.
     async fn end(&mut self, ending: Ending, plan: &Plan, killed: Killed) {
-        match ending {
-            Completed => {}
-            Freed => {
-                operate(&self.cluster, &["move", "--shards", SHARDS, "--free"]);
-                self.targets.clear();
-            }
-            MovedBack => self.operate_to(&plan.before, &["--no-wait"]),
+        if ending == Freed {
+            operate(&self.cluster, &["move", "--shards", SHARDS, "--free"]);
+            self.targets.clear();
+        }
+        // A shard is sent to no node that does not answer.
+        let is_source = killed.node == Some(plan.source);
+        if ending == MovedBack && !is_source {
+            self.operate_to(&plan.before, &["--no-wait"]);
         }
         sleep(Duration::from_millis(self.random.u64(..2_500))).await;
         if let Some(node) = killed.node {
             block_in_place(|| self.cluster.start_node(node));
+        }
+        if ending == MovedBack && is_source {
+            self.operate_to(&plan.before, &["--no-wait"]);
         }
         let Some(mut operator) = killed.operator else {
             return;
