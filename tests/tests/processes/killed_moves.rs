@@ -153,11 +153,13 @@ struct World {
 }
 
 impl World {
-    async fn new(replicas: usize, random: Rng) -> Self {
+    async fn new(replicas: usize, mut random: Rng) -> Self {
         let shape = Shape {
             replace_seconds: Some(REPLACE_SECONDS),
             ..Shape::of(NODES).with_replicas(replicas)
         };
+        let shape = shape.with_hot(random.usize(1..=replicas));
+        println!("{shape:?}");
         let cluster = ProcessCluster::start(shape);
         create(&cluster.client()).await;
         let mut world = Self {
@@ -358,16 +360,14 @@ impl World {
     fn placed(&self, case: Case, is_met: bool, plan: &Plan) -> Vec<Nodes> {
         let Plan { before, after, .. } = plan;
         let (only_before, only_after) = (vec![before.clone()], vec![after.clone()]);
+        // With another replica, one that holds the shard is taken for dead, and the third node takes its place.
+        let holds = [Source, Destination][usize::from(case.step == Left)];
+        let is_taken_over = self.replicas > 1 && case.victim == holds;
         match (case.ending, case.step) {
             (Completed, _) => only_after,
             (MovedBack, _) => only_before,
-            (Freed, Left) if is_met => only_after,
-            // With another replica, the source is taken for dead before, and the destination takes its place.
-            (Freed, Chosen | Copying | Copied)
-                if is_met && (self.replicas == 1 || case.victim != Source) =>
-            {
-                only_before
-            }
+            (Freed, Chosen | Copying | Copied) if is_met && !is_taken_over => only_before,
+            (Freed, Left) if is_met && !is_taken_over => only_after,
             (Freed, _) => [only_before, only_after].concat(),
         }
     }
