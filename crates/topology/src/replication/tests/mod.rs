@@ -195,6 +195,11 @@ const SHORT: &[Config] = &[
     IN_PARTS,
     ablations::MOVED,
     Config {
+        name: "source left",
+        changes: 3,
+        ..ablations::SOURCE_RETURNS
+    },
+    Config {
         stores: 1,
         in_sync: 1,
         changes: 0,
