@@ -80,7 +80,7 @@ enum Victim {
 /// What becomes of the move.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Ending {
-    /// Whoever was killed starts again.
+    /// What was killed starts again.
     Completed,
     /// An operator lets the shards be anywhere, before.
     Freed,
@@ -175,12 +175,17 @@ impl World {
         }
         let first = (0..replicas).collect();
         world.operate_to(&first, &[]);
-        insert(&world.cluster.client()).await;
+        insert(&world.client()).await;
         for node in 0..NODES {
             let limits = ["set-limits", &name(node), "--copy-rate", "1"];
             operate(&world.cluster, &limits);
         }
         world
+    }
+
+    /// A client that is patient, as the machine may be busy.
+    fn client(&self) -> Client {
+        self.cluster.client().with_timeout(Duration::from_secs(30))
     }
 
     fn keys(&self) -> FileKeyValues {
@@ -424,7 +429,7 @@ async fn look_for(client: &Client, numbers: &[u64]) {
 async fn kill_at_each_step(replicas: usize) {
     let mut random = Rng::with_seed(seed());
     let mut world = World::new(replicas, random.fork()).await;
-    let client = world.cluster.client().with_timeout(Duration::from_secs(15));
+    let client = world.client();
     world.until_clean(&[(0..replicas).collect()]).await;
     let oracle = Oracle::begin(&mut random, slice::from_ref(&client)).await;
     for case in cases(&mut random) {

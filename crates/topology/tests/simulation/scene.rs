@@ -60,7 +60,9 @@ impl Scene {
             trouble: trouble * MILLISECOND,
             lost: [0, 0, 5, 20][rng.usize(..4)],
             cuts_off: rng.u64(..4) == 0,
-            drained: (trouble % 4 == 0).then_some(trouble as usize / 4 % nodes),
+            drained: trouble
+                .is_multiple_of(4)
+                .then_some(trouble as usize / 4 % nodes),
         }
     }
 }
