@@ -5,8 +5,10 @@ use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::Path;
 use std::process::{Child, ChildStderr, ChildStdout, Command, Output, Stdio};
-use std::sync::mpsc;
+use std::sync::{Arc, mpsc};
 use std::thread;
+
+use parking_lot::Mutex;
 
 use crate::{PATIENCE, block_until};
 
@@ -15,6 +17,7 @@ use crate::{PATIENCE, block_until};
 pub struct Process {
     child: Child,
     url: String,
+    log: Arc<Mutex<String>>,
 }
 
 impl Process {
@@ -48,6 +51,12 @@ impl Process {
     #[must_use]
     pub fn id(&self) -> u32 {
         self.child.id()
+    }
+
+    /// What it has logged since it listens, unless its log is in a file.
+    #[must_use]
+    pub fn log(&self) -> String {
+        self.log.lock().clone()
     }
 
     /// Freezes it: its connections stay, but nothing answers.
@@ -108,6 +117,7 @@ impl Waiting {
         Self(Process {
             child,
             url: String::new(),
+            log: Arc::default(),
         })
     }
 
@@ -148,18 +158,22 @@ impl Waiting {
             panic!("it does not listen: {line}{log}");
         };
         if let Some(stderr) = child.stderr.take() {
-            show(child.id(), stderr);
+            show(child.id(), stderr, Arc::clone(&process.log));
         }
         url.clone_into(&mut process.url);
         process
     }
 }
 
-/// Prints what a process logs, so that it never waits for a reader. The output of a test is seen if the test fails.
-fn show(process: u32, log: ChildStderr) {
+/// Prints and keeps what a process logs, so that it never waits for a reader. The output of a test is seen if the test
+/// fails.
+fn show(process: u32, log: ChildStderr, kept: Arc<Mutex<String>>) {
     thread::spawn(move || {
         for line in BufReader::new(log).lines().map_while(Result::ok) {
             println!("process {process}: {line}");
+            let mut kept = kept.lock();
+            kept.push_str(&line);
+            kept.push('\n');
         }
     });
 }

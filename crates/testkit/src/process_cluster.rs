@@ -243,6 +243,12 @@ impl ProcessCluster {
         self.nodes[number].as_ref().expect("it runs").id()
     }
 
+    /// What a node has logged since it listens.
+    #[must_use]
+    pub fn node_log(&self, number: usize) -> String {
+        self.nodes[number].as_ref().expect("it runs").log()
+    }
+
     /// The process id of the first router.
     #[must_use]
     pub fn router_id(&self) -> u32 {

@@ -25,10 +25,10 @@ pub(crate) async fn until_reached<T>(
 }
 
 /// The file that a router locks while it changes the corpora.
-struct Lock(PathBuf);
+pub(crate) struct Lock(pub(crate) PathBuf);
 
 impl Lock {
-    fn take(&self) -> File {
+    pub(crate) fn take(&self) -> File {
         let file = File::options().create(true).append(true).open(&self.0);
         let file = file.unwrap();
         file.lock().unwrap();

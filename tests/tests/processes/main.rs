@@ -31,6 +31,7 @@ mod guarded_etcd;
 mod hung_disk;
 mod installed_records;
 mod interruptions;
+mod killed_moves;
 mod limited_copies;
 mod listings;
 mod load;

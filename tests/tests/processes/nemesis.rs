@@ -5,7 +5,7 @@
 mod cut_off;
 mod faults;
 mod on_hosts;
-mod oracle;
+pub(crate) mod oracle;
 mod reshaped;
 mod short_lived;
 mod whole_reads;
@@ -39,7 +39,7 @@ fn faults() -> usize {
 }
 
 /// The seed of a run, which `SIMSHARD_SEED` may give.
-fn seed() -> u64 {
+pub(crate) fn seed() -> u64 {
     let given = std::env::var("SIMSHARD_SEED").ok();
     let given = given.map(|seed| seed.parse().unwrap());
     let seed = given.unwrap_or_else(|| fastrand::u64(..));

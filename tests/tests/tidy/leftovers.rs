@@ -52,8 +52,9 @@ const SLEEPS: [&str; 4] = ["sleep(", "sleep_ms(", "sleep_until(", "park_timeout(
 const TEST_SUPPORT: &str = "crates/testkit/";
 
 /// Those that sleep: how long a fault lasts is not a condition to wait for, and one place looks at conditions again.
-const SLEEPERS: [&str; 3] = [
+const SLEEPERS: [&str; 4] = [
     "crates/testkit/src/waiting.rs",
+    "tests/tests/processes/killed_moves.rs",
     "tests/tests/processes/nemesis.rs",
     "tests/tests/processes/nemesis/",
 ];

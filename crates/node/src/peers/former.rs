@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use simshard_cluster::ClusterLayout;
-use simshard_topology::replication::{Role, ShardRecord, StoreId};
+use simshard_topology::replication::{Epoch, Role, ShardRecord, StoreId};
 use simshard_topology::{ShardId, ShardSet};
 use tokio::sync::watch;
 use tokio::task::spawn_blocking;
@@ -70,13 +70,22 @@ fn replaced(peers: &Peers, engine: &Engine, layout: &ClusterLayout) -> ShardSet 
     let (others, now) = (peers.others.lock().clone(), Instant::now());
     let roles = engine.roles().into_iter();
     let replaced = roles.filter(|(shard, record, role)| {
-        let current = records.get(shard);
-        let is_current = current.is_some_and(|current| current.epoch == record.epoch);
-        let is_sealed = || record.is_sealed(|store| peers.reported_epoch(*shard, store));
-        let is_complete = is_complete(record, |store| is_well(&others, now, *shard, store));
-        *role == Role::None && is_current && is_complete && is_sealed()
+        let current = records.get(shard).map(|current| current.epoch);
+        let is_last = *role == Role::None && current == Some(record.epoch);
+        let is_well = |store| is_well(&others, now, *shard, store);
+        is_last && is_replaced(record, is_well, |store| peers.reported_epoch(*shard, store))
     });
     replaced.map(|(shard, ..)| shard).collect()
+}
+
+/// Whether the record by which this node has lost a shard names all that the shard needs, each of them well, and is
+/// sealed.
+fn is_replaced(
+    record: &ShardRecord,
+    is_well: impl Fn(StoreId) -> bool,
+    reported: impl Fn(StoreId) -> Epoch,
+) -> bool {
+    is_complete(record, is_well) && record.is_sealed(reported)
 }
 
 /// Whether a store has answered lately, and has found no damage of a shard. Without silence it may yet be dead: no silence
@@ -128,7 +137,7 @@ impl Former {
 mod tests {
     use std::collections::BTreeSet;
 
-    use simshard_topology::replication::{Epoch, Learner};
+    use simshard_topology::replication::{Learner, Step};
 
     use super::*;
     use crate::peers::health::Sign;
@@ -218,5 +227,18 @@ mod tests {
             added: Epoch::FIRST,
         });
         assert!(!is_complete(&record, &[]));
+    }
+
+    /// FM1: a move has brought it to another node, and nothing proves yet that reads know of that.
+    #[test]
+    fn a_shard_is_kept_until_the_record_that_lost_it_is_sealed() {
+        let [old, new] = [1, 2].map(|byte| StoreId([byte; 16]));
+        let record = ShardRecord::first(0, &[old, new], 7).with_want(1);
+        let epoch = record.epoch;
+        let moved = record.after(Step::Evict(old), 8, |_| epoch, |_| false);
+        let moved = moved.unwrap();
+        let is_replaced = |reported: Epoch| is_replaced(&moved, |_| true, |_| reported);
+        assert!(!is_replaced(epoch));
+        assert!(is_replaced(moved.epoch));
     }
 }

@@ -4,8 +4,8 @@
 //! - CY2: a shard that begins anew has nothing of before, in memory and after a restart. Whatever was being written of
 //!   it does not come back.
 //! - CY3: a copy is part of the shard once the log says so, whole, and is no part of it otherwise.
-//! - CY4: a segment that was set aside stays as it is until the shard has a copy, or it was found damaged. It goes too if
-//!   the store holds the shard no more (CY5).
+//! - CY4: a segment that was set aside stays as it is until the shard has a copy, or it was found damaged. Then it goes
+//!   soon, if the copy does not keep it. It goes too if the store holds the shard no more (CY5).
 
 use std::collections::BTreeMap;
 use std::mem;
@@ -54,7 +54,7 @@ impl Store {
     }
 
     /// Adds a copy that the log names (CY3), and lets go of the rest of what was set aside. Flushing and merging waits
-    /// meanwhile.
+    /// meanwhile, and then the files go.
     pub(super) fn adopt(&self, copy: &ShardCopy) -> Result<(), MaintenanceError> {
         let Some(disk) = &self.disk else {
             return Ok(());

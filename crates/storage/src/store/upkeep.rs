@@ -95,6 +95,8 @@ impl Upkeep<'_> {
         self.let_go_of_dropped()?;
         if self.store.maintenance.needs_flush() {
             self.flush_and_trim()?;
+        } else {
+            self.let_go_of_left()?;
         }
         while let Some(segments) = self.compact_one()? {
             if self.is_flush_next(segments) {
@@ -102,6 +104,15 @@ impl Upkeep<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Deletes what copies have taken the place of: it goes once a manifest does not name it. A flush may be far off.
+    fn let_go_of_left(&self) -> Result<(), MaintenanceError> {
+        let is_nothing_left = self.disk.left.lock().is_empty();
+        if is_nothing_left {
+            return Ok(());
+        }
+        self.commit(|_| {})
     }
 
     /// Writes memtables to segments, and lets go of the log before them. Where there is no space for even that, the

@@ -39,10 +39,12 @@ pub(crate) enum Fault {
     OlderDirectoryServes,
     /// Tombstones are dropped as soon as they are on disk.
     TombstonesDropped,
+    /// A node comes to shards though it is drained: PE16.
+    DrainedNodesCome,
 }
 
 /// Each is found within [`FAULT_SEEDS`](crate::FAULT_SEEDS).
-pub(crate) const COMMON: [Fault; 13] = [
+pub(crate) const COMMON: [Fault; 14] = [
     Fault::AnswersBeforeSync,
     Fault::MajorityAcknowledges,
     Fault::LearnersAreNotAwaited,
@@ -56,6 +58,7 @@ pub(crate) const COMMON: [Fault; 13] = [
     Fault::SourceMayLeave,
     Fault::OlderDirectoryServes,
     Fault::TombstonesDropped,
+    Fault::DrainedNodesCome,
 ];
 
 /// These need several rare events in a row. The search of all states shows that their rules are needed.

@@ -14,6 +14,8 @@
 //! - SI2: once trouble ends, every shard gets back to full strength, with as many hot stores as wished, and changes succeed.
 //!   If a node ends and comes back later, and the metadata does not reach another one meanwhile, changes still succeed.
 //! - SI3: then all copies of a shard are equal, once all documents were written.
+//! - SI4: a node comes beside other learners only where replicas lack, and to no shard that has too many. A drained node
+//!   comes to none.
 
 mod checks;
 mod copying;
@@ -63,7 +65,7 @@ fn story(seed: u64, fault: Option<Fault>) -> String {
     format!("{story}\nseed {seed}: {promise:?} breaks: {how}")
 }
 
-/// RI1-RI6, RI8, RI10-RI12, QW2, SI1-SI3.
+/// RI1-RI6, RI8, RI10-RI12, QW2, SI1-SI4.
 #[test]
 fn no_seed_breaks_a_promise() {
     let started = Instant::now();

@@ -33,7 +33,7 @@ struct Stepping<'a> {
 
 impl<'a> Stepping<'a> {
     /// What a node that runs does about the records that it knows.
-    fn of(node: &'a Node, now: Time, fault: Option<Fault>) -> Self {
+    fn of(node: &'a Node, now: Time, drained: Option<usize>, fault: Option<Fault>) -> Self {
         let Process::Running(running) = &node.process else {
             unreachable!("it does not run");
         };
@@ -83,6 +83,7 @@ impl<'a> Stepping<'a> {
             }
         }
         view.targets = Arc::new(running.targets_of(own));
+        view.is_drained = drained == Some(node_of(own)) && fault != Some(Fault::DrainedNodesCome);
         let long = running.short_since.iter();
         let long = long.filter(|(_, since)| now - **since > REPLACE);
         view.long_short = long.map(|(shard, _)| *shard).collect();
@@ -142,7 +143,7 @@ impl Running {
 impl World {
     pub(crate) fn has_steps(&mut self, node: usize) -> bool {
         let now = self.now;
-        let View { dead, .. } = Stepping::of(&self.nodes[node], now, None).view;
+        let View { dead, .. } = Stepping::of(&self.nodes[node], now, None, None).view;
         let (_, running) = self.parts(node);
         for (&shard, record) in &running.known {
             if record.is_short_without(&dead) {
@@ -177,7 +178,8 @@ impl World {
         node: usize,
         nonce: u64,
     ) -> std::iter::Peekable<std::vec::IntoIter<(ShardId, Arc<ShardRecord>, ShardRecord)>> {
-        let stepping = Stepping::of(&self.nodes[node], self.now, self.fault);
+        let drained = self.scene.drained;
+        let stepping = Stepping::of(&self.nodes[node], self.now, drained, self.fault);
         let next = |(&shard, record): (&ShardId, &Arc<ShardRecord>)| {
             let next = stepping.next(shard, record, nonce)?;
             Some((shard, Arc::clone(record), next))

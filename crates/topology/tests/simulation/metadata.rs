@@ -60,6 +60,8 @@ impl World {
                     self.metadata.steps += 1;
                     let before = Arc::clone(current);
                     self.oracle.record_changed(shard, &before, &record);
+                    let drained = self.scene.drained;
+                    self.oracle.step_taken(shard, &before, &record, drained);
                     self.metadata.records.insert(shard, record);
                 }
             }

@@ -6,7 +6,7 @@ use simshard_topology::replication::{Epoch, ShardRecord, State, StoreId, seal_qu
 use simshard_topology::{ShardId, Version};
 
 use crate::faults::Fault;
-use crate::scene::ELEMENTS;
+use crate::scene::{ELEMENTS, node_of};
 
 /// The ids of the promises, as the heads of the core and of the simulation state them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -25,6 +25,7 @@ pub(crate) enum Promise {
     SI1,
     SI2,
     SI3,
+    SI4,
 }
 
 /// A promise that was broken, and how.
@@ -102,7 +103,8 @@ impl Oracle {
             | Promise::RI10
             | Promise::QW2
             | Promise::SI1
-            | Promise::SI3 => true,
+            | Promise::SI3
+            | Promise::SI4 => true,
             Promise::SI2
             | Promise::RI3
             | Promise::RI4
@@ -267,6 +269,25 @@ impl Oracle {
             if !is_sealed {
                 self.note(Promise::RI4, || format!("{shard}: {before:?}, {record:?}"));
             }
+        }
+    }
+
+    /// SI4, for a record that a node has written. The drained node is a target of no shard.
+    pub(crate) fn step_taken(
+        &mut self,
+        shard: ShardId,
+        before: &ShardRecord,
+        record: &ShardRecord,
+        drained: Option<usize>,
+    ) {
+        let mut learners = record.learners.iter().map(|learner| learner.store);
+        let Some(coming) = learners.find(|store| !before.names(*store)) else {
+            return;
+        };
+        let is_one_too_many = !before.is_short() && !before.learners.is_empty()
+            || before.in_sync.len() > usize::from(before.want);
+        if is_one_too_many || drained == Some(node_of(coming)) {
+            self.note(Promise::SI4, || format!("{shard}: {before:?}, {record:?}"));
         }
     }
 

@@ -41,19 +41,28 @@ pub(crate) struct Scene {
     pub(crate) lost: u64,
     /// Whether there are two more faults after trouble has ended: a node ends, and the metadata does not reach another.
     pub(crate) cuts_off: bool,
+    /// The node that an operator lets come to no shard, if there is one. The others are enough.
+    pub(crate) drained: Option<usize>,
 }
 
 impl Scene {
     pub(crate) fn random(rng: &mut Rng) -> Self {
         let replicas = [1, 2, 2, 2, 3, 3, 3, 3][rng.usize(..8)];
+        let nodes = rng.usize(replicas.max(2) + 1..=4.max(replicas + 1));
+        let routers = rng.usize(1..=3);
+        let hot = rng.u8(1..=replicas as u8);
+        let trouble = rng.u64(100..600);
         Self {
-            nodes: rng.usize(replicas.max(2) + 1..=4.max(replicas + 1)),
-            routers: rng.usize(1..=3),
+            nodes,
+            routers,
             replicas,
-            hot: rng.u8(1..=replicas as u8),
-            trouble: rng.u64(100..600) * MILLISECOND,
+            hot,
+            trouble: trouble * MILLISECOND,
             lost: [0, 0, 5, 20][rng.usize(..4)],
             cuts_off: rng.u64(..4) == 0,
+            drained: trouble
+                .is_multiple_of(4)
+                .then_some(trouble as usize / 4 % nodes),
         }
     }
 }

@@ -173,7 +173,9 @@ impl World {
         match self.rng.u64(..3) {
             0 => drop(self.metadata.targets.remove(&shard)),
             1 => {
-                let mut nodes: Vec<usize> = (0..self.nodes.len()).collect();
+                let nodes = 0..self.nodes.len();
+                let nodes = nodes.filter(|node| self.scene.drained != Some(*node));
+                let mut nodes: Vec<usize> = nodes.collect();
                 self.rng.shuffle(&mut nodes);
                 // The number that was wished for may have been another one when the target was set.
                 let was = self.rng.usize(1..=self.scene.replicas);

@@ -173,7 +173,7 @@ impl Writer {
 }
 
 /// Waits until a router takes a change, if any does now, and answers a search.
-pub(super) async fn until_served(clients: &[Client], takes_changes: bool) {
+pub(crate) async fn until_served(clients: &[Client], takes_changes: bool) {
     let begun = Instant::now();
     let fingerprint = || Queries::Fingerprints(vec![Fingerprint(u64::MAX)]);
     let is_served = async |client: &Client| {

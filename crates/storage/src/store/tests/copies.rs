@@ -19,7 +19,7 @@ use crate::delta::Compared;
 use crate::element::{Element, Operation, ShardCopy, State};
 use crate::inspect::inspect;
 use crate::merge::{Cursor, Merge};
-use crate::segment::SegmentId;
+use crate::segment::{Segment, SegmentId};
 use crate::store::{CopyBase, Holding, Pinned, SEGMENTS, Store};
 use crate::tests::is_long;
 
@@ -566,6 +566,34 @@ fn a_change_that_only_the_source_has_is_not_done_by_an_older_one() {
                 .contains_key(&(3, document[0].0, "a".to_owned()))
         );
     }
+}
+
+/// CY4: what was set aside does not wait for the next flush. It may be as large as the shard, and changes may be few.
+#[test]
+fn what_a_copy_takes_the_place_of_is_deleted_soon() {
+    let mut scene = Scene::new(5);
+    scene.change_both();
+    let folder = scene.paths[1].path().join(SEGMENTS);
+    let learner = scene.learner();
+    // It reached no other store, so nothing of before is kept.
+    insert(learner, 1 << 40, &[(0x0377_7777_7777_7777, "given up")]);
+    learner.flush();
+    let out = alone(scene.names[0], 2);
+    let back = added(scene.names[0], 3, &scene.names[1..]);
+    for record in [&out, &back] {
+        install(&scene.source, record);
+        install(learner, record);
+    }
+    let pinned = scene.source.store.pin(SHARD, back.epoch).unwrap().unwrap();
+    drop(base(learner, SHARD, back.epoch));
+    let before = learner.store.read(SHARD).unwrap().aside.segments.clone();
+    let copied = copy(&pinned, learner, SHARD, back.epoch);
+    assert!(end(&pinned, copied, learner));
+    learner.upkeep(&|_| Ok(())).step().unwrap();
+    let held = learner.store.read(SHARD).unwrap().segments.to_vec();
+    let exists = |segment: &Arc<Segment>| folder.join(segment.id().to_string()).exists();
+    assert!(!before.is_empty() && before.iter().all(|segment| !exists(segment)));
+    assert!(!held.is_empty() && held.iter().all(exists));
 }
 
 /// Only the log names them until a later manifest does.

@@ -518,6 +518,22 @@ fn a_store_that_is_replaced_waits_for_tables_and_for_one_that_is_whole() {
     assert_eq!(replaced.step(SHARD, &record), None);
 }
 
+/// PE16: else fewer would be left that live than are wished for.
+#[test]
+fn a_store_that_is_replaced_waits_for_as_many_as_are_wished_for() {
+    // The last one leaves, which is cold.
+    let mut record = ShardRecord::first(0, &STORES, 7).wishing(2, 1);
+    record.in_sync[2].hot = false;
+    let leaving = with_targets(2, &[0, 1]);
+    let leave = Some(Step::Evict(STORES[2]));
+    assert_eq!(leaving.step(SHARD, &record), leave);
+    for away in [0, 1] {
+        let mut waiting = leaving.clone();
+        waiting.live.remove(&STORES[away]);
+        assert_eq!(waiting.step(SHARD, &record), None, "{away} is silent");
+    }
+}
+
 /// PE16: the target was changed while it copied.
 #[test]
 fn a_learner_that_nothing_needs_leaves() {

@@ -1,6 +1,7 @@
 //! Each rule is needed: a search without it finds a breach, and prints the shortest way there.
 
 use super::actions::Action;
+use super::comparison::Comparison;
 use super::metadata::Change;
 use super::rules::Rule;
 use super::search::{MOST_WAITING, search};
@@ -155,8 +156,57 @@ const THREE_LEARNERS: &[Action] = &[
     }),
 ];
 
+/// A change was given up, and a move has brought the shard to a second store. The first one leaves, deletes what it has,
+/// and may come back.
+pub(super) const MOVED: Config = Config {
+    name: "moved",
+    stores: 2,
+    in_sync: 1,
+    changes: 5,
+    deletes: true,
+    in_parts: true,
+    reads: true,
+    before: &[
+        Action::BeginWrite(0),
+        Action::Append {
+            writer: 0,
+            store: 0,
+            epoch: 1,
+        },
+        Action::TellFailure(0),
+        Action::GiveUp(0),
+        Action::Change(Change::Add(1)),
+        Action::Install { store: 0, epoch: 2 },
+        Action::Install { store: 1, epoch: 2 },
+        Action::Pin {
+            learner: 1,
+            source: 0,
+        },
+        Action::EndCopy {
+            learner: 1,
+            comparison: Comparison::WHOLE,
+        },
+        Action::Change(Change::Promote(1)),
+        Action::Install { store: 0, epoch: 3 },
+        Action::Install { store: 1, epoch: 3 },
+    ],
+    ..COMES_BACK
+};
+
+/// An insert goes on while its shard is moved, and stores apply what they append later.
+const MOVED_LATER: Config = Config {
+    operations: &[super::INSERT],
+    changes: 3,
+    crashes: 1,
+    in_parts: false,
+    at_once: false,
+    before: &[Action::BeginWrite(0), Action::Change(Change::Evict(0))],
+    in_sync: 2,
+    ..MOVED
+};
+
 /// The smallest scene that needs each rule.
-const SCENES: [(Rule, Config); 34] = [
+const SCENES: [(Rule, Config); 36] = [
     (
         Rule::OneEvictionAtOnce,
         Config {
@@ -318,6 +368,8 @@ const SCENES: [(Rule, Config); 34] = [
     ),
     (Rule::RepairsOfTheirEpoch, SCRUBBED),
     (Rule::TablesFollow, Config { hot: 1, ..QUIET }),
+    (Rule::DeletedByTheOwnLog, MOVED),
+    (Rule::DeletedOnceApplied, MOVED_LATER),
 ];
 
 #[test]

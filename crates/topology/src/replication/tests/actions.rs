@@ -3,6 +3,8 @@
 use std::sync::Arc;
 
 use super::checks::{Promise, ended, on_acknowledgement, on_answer};
+use super::comparison::{Comparison, comparisons};
+use super::former;
 use super::metadata::{self, Change};
 use super::rules::Rule;
 use super::world::{Config, Logged, OPERATIONS, Phase, Reader, Store, World, id, number};
@@ -61,41 +63,11 @@ pub(super) enum Action {
     Repair(u8),
     /// Tables are made.
     Warm(u8),
+    /// A store deletes what it has, as it holds the shard no more.
+    Delete(u8),
     BeginRead(u8),
     Answer(u8),
     Confirm(u8),
-}
-
-/// How a learner compares what it had with what a source has.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Comparison {
-    /// Later states are sent unasked.
-    until: u64,
-    /// Whether another element in the range differs.
-    others_differ: bool,
-    /// Whether another element was set aside that may not stay, so that all is written once more.
-    others_go: bool,
-}
-
-/// All comparisons that may be tried.
-fn comparisons(config: &Config, world: &World) -> impl Iterator<Item = Comparison> {
-    let written = world
-        .writers
-        .iter()
-        .map(|writer| writer.write.state().version.0);
-    let mut versions: Vec<u64> = vec![0];
-    if config.in_parts {
-        versions.extend(written);
-        versions.push(u64::MAX);
-    }
-    let others = if config.in_parts { 4 } else { 1 };
-    versions.into_iter().flat_map(move |until| {
-        (0..others).map(move |bits| Comparison {
-            until,
-            others_differ: bits & 1 != 0,
-            others_go: bits & 2 != 0,
-        })
-    })
 }
 
 /// All that may be tried in a state.
@@ -127,6 +99,7 @@ pub(super) fn actions(config: &Config, world: &World, into: &mut Vec<Action>) {
             Action::Scrub(store),
             Action::Repair(store),
             Action::Warm(store),
+            Action::Delete(store),
             Action::Answer(store),
             Action::Confirm(store),
         ]);
@@ -190,6 +163,7 @@ pub(super) fn act(
         Action::Scrub(store) => scrub(world, store),
         Action::Repair(store) => repair(config, world, store),
         Action::Warm(store) => warm(config, world, store),
+        Action::Delete(store) => former::delete(config, world, store),
         Action::BeginRead(epoch) => begin_read(config, world, epoch),
         Action::Answer(store) => return answer(config, world, store),
         Action::Confirm(store) => return confirm(config, world, store),

@@ -183,6 +183,80 @@ fn a_source_is_pinned_once_it_has_applied_the_addition() {
     assert_eq!(replica.pin(at.next()), None);
 }
 
+/// RP5: nor does one that is no more in sync, or copies itself.
+#[test]
+fn only_a_store_in_sync_is_pinned() {
+    let first = Arc::new(record(3));
+    let added = next(&first, Step::AddLearner(id(3))).unwrap();
+    let at = added.epoch;
+    let out = next(&added, Step::Evict(id(0))).unwrap();
+    let pinned = |store: u8, records: &[&ShardRecord]| {
+        let mut replica = Replica::new(id(store));
+        for record in records {
+            let entry = Entry::Install(Arc::new((*record).clone()));
+            replica.append(&entry);
+            replica.sync(&entry);
+            replica.apply(&entry);
+        }
+        replica.pin(at).is_some()
+    };
+    assert!(pinned(0, &[&first, &added]));
+    assert!(!pinned(0, &[&first, &added, &out]));
+    assert!(pinned(1, &[&first, &added, &out]));
+    assert!(!pinned(3, &[&added]));
+}
+
+/// RP5: what a source took after it had left, or before the learner came, may lack what was acknowledged.
+#[test]
+fn a_copy_ends_only_if_its_source_has_been_in_sync_since_it_was_pinned() {
+    let first = record(3);
+    let added = next(&first, Step::AddLearner(id(3))).unwrap();
+    let at = added.epoch;
+    let out = next(&added, Step::Evict(id(0))).unwrap();
+    let back = next(&out, Step::AddLearner(id(0))).unwrap();
+    let copied = back.epoch;
+    let store = id(0);
+    let again = next(&back, Step::Promote { store, copied }).unwrap();
+    let ends = |at, records: &[&ShardRecord]| {
+        let mut replica = Replica::new(id(3));
+        for record in records {
+            replica.append(&Entry::Install(Arc::new((*record).clone())));
+        }
+        let source = id(0);
+        replica.end_of_copy(Pin { source, at })
+    };
+    let end = Some(Entry::Copied { added: at });
+    assert_eq!(ends(at, &[&added]), end);
+    assert_eq!(ends(Epoch::FIRST, &[&added]), None);
+    assert_eq!(ends(at, &[&added, &out]), None);
+    assert_eq!(ends(at, &[&added, &out, &back, &again]), None);
+    assert_eq!(ends(again.epoch, &[&added, &again]), end);
+}
+
+/// RP3: also if it never had the record by which it had left.
+#[test]
+fn a_learner_that_is_added_again_begins_anew() {
+    let first = record(1);
+    let added = next(&first, Step::AddLearner(id(1))).unwrap();
+    let dropped = next(&added, Step::DropLearner(id(1))).unwrap();
+    let again = next(&dropped, Step::AddLearner(id(1))).unwrap();
+    for has_copied in [false, true] {
+        let mut replica = Replica::new(id(1));
+        let mut take = |entry: Entry| {
+            replica.append(&entry);
+            replica.sync(&entry);
+            replica.apply(&entry)
+        };
+        let install = |record: &ShardRecord| Entry::Install(Arc::new(record.clone()));
+        assert!(!take(install(&added)), "there was nothing");
+        let copied = Entry::Copied { added: added.epoch };
+        assert!(!has_copied || !take(copied), "what it copied is kept");
+        assert!(take(install(&again)), "all of before is set aside");
+        assert_eq!(replica.is_copying(), Some(again.epoch));
+        assert_eq!(replica.has_copied(), None);
+    }
+}
+
 /// QW2: a change whose caller was told that it failed is neither acknowledged nor sent with a new version.
 #[test]
 fn a_change_that_failed_gets_no_new_version() {

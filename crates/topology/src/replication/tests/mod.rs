@@ -2,16 +2,18 @@
 //!
 //! Every order of its steps is tried: writes that are accepted, synced, applied and acknowledged; crashes that keep any
 //! prefix of what was not synced; entries that the log refuses; records that are written, and installed by any store at
-//! any time; copies; disks that are lost; routers and readers with records of any age. Stores that differ in name only
-//! count once. Each configuration is searched to the end, but for the few of [`LARGE`]: of these, ten million states are
-//! visited.
+//! any time; copies; what a store has left, which it deletes; disks that are lost; routers and readers with records of any
+//! age. Stores that differ in name only count once. Each configuration is searched to the end, but for the few of
+//! [`LARGE`]: of these, ten million states are visited.
 //!
 //! A search without one of the rules must find a breach: see [`ablations`].
 
 mod ablations;
 mod actions;
 mod checks;
+mod comparison;
 mod decisions;
+mod former;
 mod key;
 mod metadata;
 mod rules;
@@ -56,6 +58,7 @@ const QUIET: Config = Config {
     forces: 0,
     scrubs: 0,
     keeps: false,
+    deletes: false,
     in_parts: false,
     hot: 0,
     at_once: true,
@@ -190,6 +193,12 @@ const SHORT: &[Config] = &[
         ..MEMBERSHIP
     },
     IN_PARTS,
+    ablations::MOVED,
+    Config {
+        name: "source left",
+        changes: 3,
+        ..ablations::SOURCE_RETURNS
+    },
     Config {
         stores: 1,
         in_sync: 1,
@@ -223,6 +232,14 @@ const LONG: &[Config] = &[
         ..THREE_WRITERS
     },
     ablations::SOURCE_RETURNS,
+    Config {
+        stores: 3,
+        ..ablations::MOVED
+    },
+    Config {
+        deletes: true,
+        ..IN_PARTS
+    },
     Config {
         in_parts: true,
         ..ablations::SOURCE_RETURNS

@@ -69,4 +69,8 @@ pub(super) enum Rule {
     ForceIsSealedByAll,
     /// A store that was stopped has the forced record before it serves.
     StoppedStoresLearnFirst,
+    /// A store deletes what it has by its own log, not by the metadata: CY5.
+    DeletedByTheOwnLog,
+    /// The record that leaves it out is applied then: CY5.
+    DeletedOnceApplied,
 }

@@ -31,6 +31,8 @@ pub(super) struct Config {
     pub(super) scrubs: u8,
     /// Whether a change may concern wishes only.
     pub(super) keeps: bool,
+    /// Whether stores delete what they have of the shard once they hold it no more.
+    pub(super) deletes: bool,
     /// Whether copies take only what differs from what a learner had.
     pub(super) in_parts: bool,
     /// How many stores are wished hot. With none, tables are not modelled, and every store in sync answers.
