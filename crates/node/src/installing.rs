@@ -13,6 +13,7 @@ use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
 
 use crate::engine::Engine;
+use crate::peers::SOON;
 
 /// How often records that wait for reports of other nodes are looked at again.
 const REPORTS_INTERVAL: Duration = Duration::from_millis(100);
@@ -33,6 +34,7 @@ pub(crate) async fn install_all<R: Future<Output = Option<Arc<ClusterLayout>>>>(
         let layout = Arc::clone(&followed.borrow_and_update());
         let of_layout = layout.records().cloned().unwrap_or_default();
         let of_others = told.borrow_and_update().clone();
+        let awaits_reports = engine.store().awaits_reports(&of_layout);
         match install_newer(engine, of_layout, reported).await {
             Err(problem) => return problem,
             Ok(HasOlder(true)) if reading.is_none() => reading = Some(begin(engine, &read)),
@@ -47,7 +49,7 @@ pub(crate) async fn install_all<R: Future<Output = Option<Arc<ClusterLayout>>>>(
                 return pending().await;
             },
             // A record that adds this node as a learner waits for the report of another.
-            () = sleep(REPORTS_INTERVAL) => {}
+            () = sleep(if awaits_reports { SOON } else { REPORTS_INTERVAL }) => {}
             (since, newest) = end_of(&mut reading) => {
                 reading = None;
                 // A reading that overlaps with an installation may lack what was installed.

@@ -134,7 +134,9 @@ impl Applier {
             .iter()
             .map(|(change, _)| SharedChange::new(change))
             .collect();
-        self.threads.note_work();
+        if !changes.is_empty() {
+            self.threads.note_work();
+        }
         let apply_shard = |(shard, works): (ShardId, Vec<Work>)| {
             let apply_part = |(number, corpus, places): Work| {
                 let change = &shared[number];

@@ -102,6 +102,7 @@ impl Engine {
         if is_past(deadline) {
             return Err(NodeError::Abandoned);
         }
+        self.threads.note_work();
         let nearest = match find.nearest_at_once() {
             Some(nearest) if nearest.0.is_empty() || find.corpus.is_bare() => {
                 let matches = find.bare(nearest)?;

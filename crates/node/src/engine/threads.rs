@@ -63,7 +63,7 @@ impl Threads {
         self.given.load(Ordering::Relaxed)
     }
 
-    /// Takes note of work that is done elsewhere.
+    /// Takes note of a search, or of a batch of changes.
     pub(super) fn note_work(&self) {
         self.given.fetch_add(1, Ordering::Relaxed);
     }
@@ -75,7 +75,6 @@ impl Threads {
 
     /// Runs work after all that its class was given before.
     pub(super) fn spawn(&self, class: Class, work: impl FnOnce() + Send + 'static) {
-        self.note_work();
         match class {
             Class::Small => self.small.spawn(work),
             Class::Large => self.large.spawn(work),

@@ -40,6 +40,7 @@ mod step_log;
 mod steps;
 
 pub(crate) use news::{columns_of, records_of};
+pub(crate) use pings::SOON;
 pub use pings::{StoreNews, answers, ask_store, ask_store_to_count, heard_of};
 pub use scrubbing::{
     ReplicaState, ScrubDifference, ScrubError, ScrubOptions, ScrubSummary, compare_shard,

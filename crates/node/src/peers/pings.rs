@@ -12,7 +12,7 @@ use simshard_proto::{Reason, endpoint, epochs_into};
 use simshard_topology::replication::{Epoch, StoreId};
 use simshard_topology::{ShardId, ShardSet};
 use tokio::sync::watch;
-use tokio::time::{MissedTickBehavior, interval, timeout};
+use tokio::time::{Interval, MissedTickBehavior, interval, sleep, timeout};
 use tokio_util::task::AbortOnDropHandle;
 use tonic::transport::{Channel, Endpoint};
 use tonic::{Response, Status};
@@ -25,6 +25,9 @@ use crate::engine::Engine;
 /// An answer that takes longer is given up, and the connection with it.
 pub(super) const ANSWER_TIMEOUT: Duration = Duration::from_millis(800);
 
+/// The other stores are asked anew after this time, while changes wait for what they report.
+pub(crate) const SOON: Duration = Duration::from_millis(20);
+
 /// The way to another store.
 struct Link {
     address: String,
@@ -36,13 +39,13 @@ struct Link {
 pub(super) async fn run(
     peers: &Arc<Peers>,
     engine: &Engine,
-    followed: watch::Receiver<Arc<ClusterLayout>>,
+    mut followed: watch::Receiver<Arc<ClusterLayout>>,
 ) {
     let mut links: BTreeMap<StoreId, Link> = BTreeMap::new();
     let mut ticks = interval(INTERVAL);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
-        ticks.tick().await;
+        until_due(&mut ticks, engine, &mut followed).await;
         let layout = Arc::clone(&followed.borrow());
         let roles = engine.roles().into_iter();
         let known: ShardSet = roles.map(|(shard, ..)| shard).collect();
@@ -62,6 +65,26 @@ pub(super) async fn run(
         }
         for (&store, link) in &mut links {
             link.ask(store, peers).await;
+        }
+    }
+}
+
+/// Waits until the others are to be asked again: earlier while this store needs a report to begin as a learner.
+async fn until_due(
+    ticks: &mut Interval,
+    engine: &Engine,
+    followed: &mut watch::Receiver<Arc<ClusterLayout>>,
+) {
+    loop {
+        let is_urgent = {
+            let layout = followed.borrow_and_update();
+            let records = layout.records();
+            records.is_some_and(|records| engine.store().awaits_reports(records))
+        };
+        tokio::select! {
+            _ = ticks.tick() => return,
+            () = sleep(SOON), if is_urgent => return,
+            Ok(()) = followed.changed() => {}
         }
     }
 }

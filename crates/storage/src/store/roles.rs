@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use simshard_topology::replication::{Epoch, Role, ShardEpochs, ShardRecord, StoreId};
+use simshard_topology::replication::{
+    Epoch, Role, ShardEpochs, ShardRecord, ShardRecords, StoreId,
+};
 use simshard_topology::{CorpusUid, ShardId, ShardSet};
 
 use super::Store;
@@ -118,6 +120,20 @@ impl Store {
             Some((*shard, Arc::clone(record), role))
         });
         held.collect()
+    }
+
+    /// Whether records add this store to a shard as a learner, and it has not begun to be one: it waits for the report of a
+    /// store in sync, and refuses changes until then.
+    #[must_use]
+    pub fn awaits_reports(&self, records: &ShardRecords) -> bool {
+        let replicas = self.replicas.read();
+        let own = replicas.store();
+        records.iter().any(|(shard, record)| {
+            let held = replicas.by_shard.get(shard);
+            let reports = held.map_or(Epoch::NONE, |held| held.replica.reports());
+            let learner = record.learner(own);
+            learner.is_some_and(|learner| learner.added > reports)
+        })
     }
 
     /// The epoch of the record of a shard that is on disk.

@@ -95,6 +95,7 @@ pub(crate) enum Message {
         records: ShardRecords,
         published: BTreeMap<StoreId, PublishedStore>,
         targets: Targets,
+        moves_are_paused: bool,
     },
     /// Replaces a record, unless it changed.
     Commit {

@@ -60,7 +60,7 @@ are: copies under way end.")]
     Abort(MetadataArgs),
     /// Let no shard begin to move, by whatever command
     #[command(after_help = "\
-Shards on their way arrive: a node copies 32 at most at a time. A shard that is
+Shards on their way arrive: a node has 64 at most on the way. A shard that is
 short of replicas gets them as ever. It lasts until `resume`.")]
     Pause(MetadataArgs),
     /// Let shards begin to move again

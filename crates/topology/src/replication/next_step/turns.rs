@@ -4,10 +4,11 @@ use super::{Role, ShardRecord, View};
 use crate::{ShardId, ShardSet};
 
 /// Shards that a store is a learner of at once, of those that it never held. Each change of them waits for it.
-pub const MOST_AT_ONCE: usize = 32;
+pub const MOST_AT_ONCE: usize = 64;
 
 impl View {
-    /// Decides which shards it comes to next: as many as may be under way. Where more would be, those from `first` on come
+    /// Decides which shards it comes to next: as many as may be under way, once half of them have
+    /// arrived. Where more would be, those from `first` on come
     /// first, and then those from the beginning. Another first one for each look keeps none from its turn.
     pub fn take_turns<'a>(
         &mut self,
@@ -24,7 +25,12 @@ impl View {
             }
         }
         waiting.sort_by_key(|shard| shard.0.wrapping_sub(first.0));
-        let free = MOST_AT_ONCE.saturating_sub(under_way);
+        // Many come at once, as each change of records holds up changes of documents.
+        let free = if under_way > MOST_AT_ONCE / 2 {
+            0
+        } else {
+            MOST_AT_ONCE - under_way
+        };
         self.on_turn = waiting.into_iter().take(free).collect();
     }
 
