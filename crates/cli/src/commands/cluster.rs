@@ -181,8 +181,9 @@ again, the node registers itself anew, and can take shards.")]
     Remove(draining::NodeArgs),
     /// Change how many replicas shards have, while all goes on
     #[command(after_help = "\
-Nodes come to shards, or leave them, one at a time. The command plans where all
-shards are to be, as `rebalance plan` does, and replaces what `move` has set.
+Nodes come to shards, or leave them, one at a time. Where shards get fewer
+replicas, it asks; scripts add --yes. The command plans where all shards are to
+be, as `rebalance plan` does, and replaces what `move` has set.
 
 Example:
   simshard cluster set-replication --replicas 3 --hot 2")]
@@ -220,8 +221,8 @@ Examples:
         after_help = "\
 Replace the program of each node, then of each router, one at a time: stop it,
 and start it again with the program of the new version, on the same data. Until
-`finalize`, nothing is written that the earlier version does not know, and each
-process can go back to it.
+`finalize`, each process can go back to the earlier version. Move and drain
+nothing meanwhile: some earlier versions do not know that.
 
 Examples:
   simshard cluster upgrade status     # who runs what, and what is missing

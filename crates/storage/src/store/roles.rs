@@ -122,7 +122,7 @@ impl Store {
         held.collect()
     }
 
-    /// Whether records add this store to a shard as a learner, and it has not begun to be one: it waits for the report of a
+    /// Whether records add this store to a shard as a learner, and it has not begun to be one. It waits for the report of a
     /// store in sync, and refuses changes until then.
     #[must_use]
     pub fn awaits_reports(&self, records: &ShardRecords) -> bool {

@@ -20,8 +20,8 @@
 //!   target. If more hold it than are wished for, the last ones leave, those that are no target first. One that answers
 //!   searches stays, and as many as are wished for live and are whole. A learner that nothing needs any more leaves too.
 //!   One whose node is drained comes to no other shard.
-//! - PE17: of shards that it never held, a store is a learner of a limited number at once. While an operator has paused
-//!   moves, it begins none: it comes only to shards that are short of replicas.
+//! - PE17: shards that lack nothing move to a store in a limited number at once. While an operator has paused moves, none
+//!   begins. A shard that is short of replicas waits for no turn.
 //! - PE15: a store that lacks room leaves a shard as one with a slow disk does, if most others in sync have room. It stays
 //!   away until it has ample room. It comes earlier where a dead store cannot leave without it.
 
@@ -345,11 +345,12 @@ impl View {
     /// filled: what fills it goes to one store.
     pub fn is_wanted(&self, shard: ShardId, record: &ShardRecord) -> bool {
         let may_fill_in = self.is_target(shard) || !self.is_drained;
+        let is_former = self.roles.get(&shard) == Some(&Role::None);
         let is_asked_for = self.is_target(shard) || self.long_short.contains(shard);
         let is_new = is_asked_for && self.has_room_for_copies;
         let is_short = record.is_short_without(&self.dead);
         let is_meant = self.comes_beside(shard, record) || is_short;
-        let may_come = may_fill_in && (self.is_former(shard) || is_new);
+        let may_come = may_fill_in && (is_former || is_new);
         let stays_away = self.rests || self.is_fuller(record);
         let can_write = self.has_room && !self.disk_hangs;
         let can_come = can_write && (!stays_away || self.is_urgent(record));

@@ -84,13 +84,9 @@ impl<'a> Stepping<'a> {
         }
         view.targets = Arc::new(running.targets_of(own));
         view.is_drained = drained == Some(node_of(own)) && fault != Some(Fault::DrainedNodesCome);
-        view.moves_are_paused = running.moves_are_paused;
         let long = running.short_since.iter();
         let long = long.filter(|(_, since)| now - **since > REPLACE);
         view.long_short = long.map(|(shard, _)| *shard).collect();
-        let records = running.known.iter();
-        let records = records.map(|(shard, record)| (*shard, &**record));
-        view.take_turns(records, ShardId(now as u8));
         Self {
             view,
             running,

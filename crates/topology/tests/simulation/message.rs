@@ -95,7 +95,6 @@ pub(crate) enum Message {
         records: ShardRecords,
         published: BTreeMap<StoreId, PublishedStore>,
         targets: Targets,
-        moves_are_paused: bool,
     },
     /// Replaces a record, unless it changed.
     Commit {

@@ -6,15 +6,13 @@ use std::sync::Arc;
 use simshard_topology::replication::{PublishedStore, ShardRecord, ShardRecords, StoreId};
 
 use crate::message::{Message, Place, Targets};
-use crate::scene::{Scene, Time, shards, store};
+use crate::scene::{Scene, shards, store};
 use crate::world::World;
 
 pub(crate) struct Metadata {
     pub(crate) records: ShardRecords,
     pub(crate) published: BTreeMap<StoreId, PublishedStore>,
     pub(crate) targets: Targets,
-    /// Until then no shard begins to move.
-    pub(crate) paused_until: Time,
     pub(crate) is_away: bool,
     /// How often records changed.
     pub(crate) steps: usize,
@@ -31,7 +29,6 @@ impl Metadata {
             records: shards().map(|shard| (shard, first(shard.0))).collect(),
             published: BTreeMap::new(),
             targets: Targets::new(),
-            paused_until: 0,
             is_away: false,
             steps: 0,
         }
@@ -50,7 +47,6 @@ impl World {
                     records: self.metadata.records.clone(),
                     published: self.metadata.published.clone(),
                     targets: self.metadata.targets.clone(),
-                    moves_are_paused: self.now < self.metadata.paused_until,
                 };
                 self.send(Place::Metadata, from, answer);
             }

@@ -60,7 +60,6 @@ pub(crate) struct Running {
     waiting: BTreeMap<u64, (Place, WriteRequest)>,
     pub(crate) known: ShardRecords,
     pub(crate) targets: Targets,
-    pub(crate) moves_are_paused: bool,
     pub(crate) published: Option<PublishedStore>,
     pub(crate) peers: BTreeMap<StoreId, Peer>,
     pub(crate) short_since: BTreeMap<ShardId, Time>,
@@ -199,11 +198,9 @@ impl World {
                 records,
                 published,
                 targets,
-                moves_are_paused,
             } => {
                 let (_, running) = self.parts(node);
                 running.targets = targets;
-                running.moves_are_paused = moves_are_paused;
                 let own = self.nodes[node].disk.store;
                 self.learn(node, records, published.get(&own).copied());
                 if purpose == Purpose::Steps {
@@ -630,7 +627,6 @@ impl World {
             waiting: BTreeMap::new(),
             known: ShardRecords::new(),
             targets: Targets::new(),
-            moves_are_paused: false,
             published: Some(published),
             peers: BTreeMap::new(),
             short_since: BTreeMap::new(),

@@ -165,12 +165,12 @@ impl World {
         }
     }
 
-    /// An operator chooses which nodes are to hold a shard, or how many, or pauses moves.
+    /// An operator chooses which nodes are to hold a shard, or how many.
     fn operate(&mut self) {
         let shard = ShardId(self.rng.u8(..SHARDS));
         let record = &self.metadata.records[&shard];
         let want = usize::from(record.want);
-        match self.rng.u64(..4) {
+        match self.rng.u64(..3) {
             0 => drop(self.metadata.targets.remove(&shard)),
             1 => {
                 let nodes = 0..self.nodes.len();
@@ -182,10 +182,6 @@ impl World {
                 nodes.truncate(if self.rng.bool() { want } else { was });
                 let target = nodes.into_iter().collect();
                 self.metadata.targets.insert(shard, target);
-            }
-            2 => {
-                let until = self.now + self.rng.u64(SECOND..4 * SECOND);
-                self.metadata.paused_until = until.min(CALM);
             }
             _ => self.wish(shard),
         }

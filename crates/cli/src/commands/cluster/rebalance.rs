@@ -197,14 +197,17 @@ async fn open(keys: &dyn KeyValueStore, plan: &StagedPlan) -> anyhow::Result<Sha
         .collect())
 }
 
-/// The shards that a map has elsewhere. Targets of before that are not reached yet are among them.
+/// The shards that a map has elsewhere than they are, or are on their way to.
 fn moves(layout: &Layout, after: &ShardMap) -> BTreeMap<ShardId, PlannedMove> {
     let targets = layout.targets(after).into_iter();
     let moves = targets.map(|(shard, to)| {
         let from = nodes_of(&layout.map, shard);
         (shard, PlannedMove { from, to })
     });
-    moves.collect()
+    // What is on its way already is no part of the plan.
+    moves
+        .filter(|(_, planned)| planned.from != planned.to)
+        .collect()
 }
 
 /// Another operator was faster.
@@ -288,7 +291,12 @@ async fn abort(keys: &dyn KeyValueStore) -> anyhow::Result<()> {
         note("no plan is staged");
         return Ok(());
     };
-    let open = open(keys, &plan).await?;
+    if plan.state == PlanState::Staged {
+        remove_plan(keys, revision).await.map_err(other_operator)?;
+        note("the plan is gone; nothing had moved by it");
+        return Ok(());
+    }
+    let unreached = unreached(keys, &plan).await?;
     let state = PlanState::Ending;
     let ending = StagedPlan {
         state,
@@ -298,14 +306,11 @@ async fn abort(keys: &dyn KeyValueStore) -> anyhow::Result<()> {
         .await
         .map_err(other_operator)?;
     carry_on(keys).await.map_err(other_operator)?;
-    let arrived = plan.moves.len() - open.len();
-    note(match plan.state {
-        PlanState::Staged => "the plan is gone; nothing had moved by it".to_owned(),
-        PlanState::Beginning | PlanState::Moving | PlanState::Ending => format!(
-            "the plan is gone: {arrived} of its {} shards had arrived and stay, and shards {open} stay where they are",
-            plan.moves.len()
-        ),
-    });
+    let (all, left) = (plan.moves.len(), unreached.len());
+    note(format!(
+        "the plan is gone: {} of its {all} shards had arrived and stay",
+        all - left
+    ));
     Ok(())
 }
 

@@ -54,7 +54,7 @@ pub(super) async fn run(args: &ReplicationArgs) -> anyhow::Result<()> {
     let most = layout.records.values().map(|record| record.want).max();
     if most > Some(want) {
         let question = format!(
-            "Shards have {want} replicas after it, and had {}.",
+            "Shards get {want} replicas, and had {}.",
             most.unwrap_or(want)
         );
         args.confirmation.ask(&question)?;

@@ -281,7 +281,7 @@ pub(super) fn versions(upgrade: &Upgrade, asked: &Asked) -> Finding {
     let names = Vec::from_iter(versions.iter().map(String::as_str)).join(", ");
     let mut details = format!("level {level}; versions: {names}");
     if level < next {
-        details += &format!("; `simshard cluster upgrade` raises the level to {next}");
+        details += &format!("; `simshard cluster upgrade finalize` raises the level to {next}");
     }
     if !late.is_empty() {
         details += &format!("; too old for the level: {}: upgrade them", late.join(","));

@@ -1,15 +1,15 @@
 //! Which shards a store begins to copy now (PE17).
 
-use super::{Role, ShardRecord, View};
+use super::{ShardRecord, View};
 use crate::{ShardId, ShardSet};
 
-/// Shards that a store is a learner of at once, of those that it never held. Each change of them waits for it.
+/// Shards that move to a store at once. Each change of them waits for it.
 pub const MOST_AT_ONCE: usize = 64;
 
 impl View {
-    /// Decides which shards it comes to next: as many as may be under way, once half of them have
-    /// arrived. Where more would be, those from `first` on come
-    /// first, and then those from the beginning. Another first one for each look keeps none from its turn.
+    /// Decides which shards it comes to next for a move: as many as may be under way, once half of them have arrived. Where
+    /// more would be, those from `first` on come first, and then those from the beginning. Another first one for each look
+    /// keeps none from its turn.
     pub fn take_turns<'a>(
         &mut self,
         records: impl Iterator<Item = (ShardId, &'a ShardRecord)>,
@@ -20,7 +20,7 @@ impl View {
         for (shard, record) in records {
             if record.learner(self.own).is_some() {
                 under_way += 1;
-            } else if !record.names(self.own) && self.step(shard, record).is_some() {
+            } else if self.would_only_move(record) && self.step(shard, record).is_some() {
                 waiting.push(shard);
             }
         }
@@ -34,16 +34,16 @@ impl View {
         self.on_turn = waiting.into_iter().take(free).collect();
     }
 
-    /// Whether the own store may begin to copy a shard now. One that it held before takes little.
+    /// Whether the own store may begin to copy a shard now. What a shard lacks waits for no turn.
     pub(super) fn may_begin(&self, shard: ShardId, record: &ShardRecord) -> bool {
-        let only_moves = !record.is_short_without(&self.dead);
-        let is_paused = self.moves_are_paused && only_moves;
-        !is_paused && (self.is_former(shard) || self.on_turn.contains(shard))
+        let is_its_turn = !self.moves_are_paused && self.on_turn.contains(shard);
+        is_its_turn || !self.would_only_move(record)
     }
 
-    /// Whether the own store held a shard, and may have most of what is in it.
-    pub(super) fn is_former(&self, shard: ShardId) -> bool {
-        self.roles.get(&shard) == Some(&Role::None)
+    /// Whether a shard that the own store does not hold lacks nothing without it.
+    fn would_only_move(&self, record: &ShardRecord) -> bool {
+        let lacks = record.is_short_without(&self.dead) || self.is_urgent(record);
+        !record.names(self.own) && !lacks
     }
 }
 
@@ -53,7 +53,7 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::replication::{Learner, Step, StoreId};
+    use crate::replication::{Learner, Role, Step, StoreId};
 
     const OWN: StoreId = StoreId([1; 16]);
     const OTHER: StoreId = StoreId([2; 16]);
@@ -146,13 +146,10 @@ mod tests {
             matches!(promoted, Some(Step::Promote { .. })),
             "{promoted:?}"
         );
-        // One that held the shard before comes back to it only for a move, so it waits too.
-        let mut former = target_of_all();
-        former.roles.insert(shard, Role::None);
-        former.on_turn = ShardSet::EMPTY;
-        let held = ShardRecord::first(0, &[OTHER], 7);
-        assert!(come(&former, shard, &held));
-        former.moves_are_paused = true;
-        assert!(!come(&former, shard, &held));
+        // Another target is needed before a dead store may leave.
+        let mut stuck = ShardRecord::first(0, &[OTHER, StoreId([3; 16])], 7);
+        stuck.min_in_sync = 2;
+        view.dead.insert(StoreId([3; 16]));
+        assert!(come(&view, ShardId(8), &stuck));
     }
 }
