@@ -5,7 +5,7 @@
 //! process goes back to the earlier one, until an operator raises the level.
 //!
 //! # Invariants
-//! - UP2: no process starts, and no command runs, in a cluster whose level it does not know. The error says what to install
+//! - UP2: no process starts in a cluster whose level it does not know. The error says what to install
 //!   (`a_level_that_is_not_known_is_refused_by_its_number`).
 //! - UP3: what needs a level is refused below it (`what_needs_a_level_is_refused_below_it`).
 
@@ -18,10 +18,10 @@ use crate::records::bad;
 use crate::store::MetadataError;
 
 /// The oldest level that this version knows.
-pub const OLDEST_LEVEL: u32 = 1;
+pub(crate) const OLDEST_LEVEL: u32 = 1;
 
 /// The newest one. From level 2 on, shards may be rebuilt, and moves paused: nodes of before know neither.
-pub const NEWEST_LEVEL: u32 = 2;
+pub(crate) const NEWEST_LEVEL: u32 = 2;
 
 /// This version of the program.
 pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -97,7 +97,7 @@ pub(crate) fn cluster_pair(snapshot: &Snapshot) -> Option<&KeyValue> {
 /// # Errors
 /// [`MetadataError::NoCluster`] if there is none, [`MetadataError::UnknownLevel`] if this version does not know it. Else
 /// when the keys cannot be read.
-pub async fn cluster_level(keys: &dyn KeyValueStore) -> Result<u32, MetadataError> {
+pub(crate) async fn cluster_level(keys: &dyn KeyValueStore) -> Result<u32, MetadataError> {
     let snapshot = keys.read(keys::CLUSTER).await?;
     let pair = cluster_pair(&snapshot).ok_or(MetadataError::NoCluster)?;
     Ok(RawCluster::of_text(&pair.value)?.schema)

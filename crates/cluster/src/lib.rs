@@ -50,7 +50,7 @@ pub use key_value::{
 };
 pub use key_value_metadata::{KeyValueMetadata, deleted_corpora, recorded_corpora};
 pub use layout::{ClusterLayout, ClusterLayoutError, Node};
-pub use levels::{NEWEST_LEVEL, OLDEST_LEVEL, cluster_level, require_level};
+pub use levels::require_level;
 pub use membership::{
     check_registered, has_records_without_cluster, initialize, random_nonce, register,
     register_start, shard_records,
@@ -72,6 +72,6 @@ pub use staged_plan::{
 };
 pub use steps::{Changed, Forced, Steps, force, rebuild, take_steps, wish};
 pub use store::{MetadataError, MetadataStore};
-pub use targets::{Targets, follow_targets, set_targets, targets};
+pub use targets::{Targets, follow_targets, is_placed, set_targets, targets};
 pub use upgrade::Upgrade;
 pub use waiting::{Waiting, show_waiting, waiting_stores};

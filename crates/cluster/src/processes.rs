@@ -215,7 +215,7 @@ async fn show(
     })
 }
 
-/// Puts what a process shows under a lease, and counts it: who read which processes run learns that there is another.
+/// Puts what a process shows under a lease, and changes what tells of starts: so a raise that was decided before conflicts.
 async fn put(
     keys: &dyn KeyValueStore,
     key: &str,

@@ -6,14 +6,14 @@
 //! - SP2: a plan sets targets only while it begins. One that is taken back meanwhile leaves none
 //!   (`a_plan_that_is_taken_back_sets_no_target`).
 //! - SP3: a plan leaves alone the shards for which an operator has chosen other nodes since it was drawn
-//!   (`shards_with_other_targets_are_left_alone`).
+//!   (`shards_with_other_targets_are_left_alone`, `targets_that_are_chosen_meanwhile_are_left_alone`).
 //! - SP4: what one process began, each other one ends (`any_process_goes_on_with_a_plan`).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use simshard_topology::replication::{ShardRecord, StoreId};
+use simshard_topology::replication::StoreId;
 use simshard_topology::{NodeId, ShardId, ShardSet};
 use tokio::sync::watch;
 use uuid::Uuid;
@@ -25,7 +25,7 @@ use crate::membership::{commit, shard_records};
 use crate::records::{bad, text_of};
 use crate::registered::{if_still, registered_stores, revision_in};
 use crate::store::MetadataError;
-use crate::targets::{Targets, set_targets_while, targets, targets_in};
+use crate::targets::{Targets, is_placed, set_targets_as_read, targets_in};
 
 /// How far a plan is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -93,6 +93,15 @@ impl StagedPlan {
         }
     }
 
+    /// The same in another state.
+    #[must_use]
+    pub fn turned(&self, state: PlanState) -> Self {
+        Self {
+            state,
+            ..self.clone()
+        }
+    }
+
     /// The targets that it sets.
     #[must_use]
     pub fn targets(&self) -> Targets {
@@ -141,13 +150,27 @@ pub async fn remove_plan(keys: &dyn KeyValueStore, read: Revision) -> Result<(),
     expect_committed(keys.commit(&change.delete(keys::STAGED_PLAN)).await?)
 }
 
+/// Attempts after others changed the plan, or what it was decided by.
+const MOST_ATTEMPTS: usize = 4;
+
 /// Ends what was begun with the staged plan: sets its targets if it begins, and removes those that are not reached, and
-/// the plan, if it ends. A plan whose nodes may not hold its shards any more ends.
+/// the plan, if it ends. A plan whose nodes may not hold its shards any more ends. Where another process does the same, or
+/// an operator changes targets, it looks again.
 ///
 /// # Errors
 /// [`MetadataError::BadTarget`] if it has ended for that. [`MetadataError::Raced`] if others change the same all the time.
 /// Else when the keys cannot be read or written: another attempt goes on.
 pub async fn carry_on(keys: &dyn KeyValueStore) -> Result<(), MetadataError> {
+    for _ in 1..MOST_ATTEMPTS {
+        match attempt(keys).await {
+            Err(MetadataError::Raced) => {}
+            done => return done,
+        }
+    }
+    attempt(keys).await
+}
+
+async fn attempt(keys: &dyn KeyValueStore) -> Result<(), MetadataError> {
     let Some((plan, revision)) = staged_plan(keys).await? else {
         return Ok(());
     };
@@ -156,16 +179,8 @@ pub async fn carry_on(keys: &dyn KeyValueStore) -> Result<(), MetadataError> {
         PlanState::Ending => end(keys, &plan, revision).await,
         PlanState::Beginning => match begin(keys, &plan, revision).await {
             Err(refused @ MetadataError::BadTarget { .. }) => {
-                let state = PlanState::Ending;
-                let revision = stage_plan(
-                    keys,
-                    &StagedPlan {
-                        state,
-                        ..plan.clone()
-                    },
-                    Some(revision),
-                )
-                .await?;
+                let ending = plan.turned(PlanState::Ending);
+                let revision = stage_plan(keys, &ending, Some(revision)).await?;
                 end(keys, &plan, revision).await?;
                 Err(refused)
             }
@@ -180,24 +195,17 @@ async fn begin(
     plan: &StagedPlan,
     revision: Revision,
 ) -> Result<(), MetadataError> {
-    let set = targets(keys, |_| {}).await?;
+    let read = keys.read(keys::TARGETS).await?;
+    let set = targets_in(&read, |_| {});
     let mut wanted = plan.targets();
     wanted.retain(|shard, _| {
         let chosen = set.get(shard);
         chosen.is_none_or(|nodes| *nodes == plan.moves[shard].from)
     });
-    let while_so = Transaction::new().if_unchanged(keys::STAGED_PLAN, revision);
-    set_targets_while(keys, &wanted, &while_so).await?;
-    let state = PlanState::Moving;
-    stage_plan(
-        keys,
-        &StagedPlan {
-            state,
-            ..plan.clone()
-        },
-        Some(revision),
-    )
-    .await?;
+    let condition = Transaction::new().if_unchanged(keys::STAGED_PLAN, revision);
+    set_targets_as_read(keys, &wanted, &condition, &read).await?;
+    let moving = plan.turned(PlanState::Moving);
+    stage_plan(keys, &moving, Some(revision)).await?;
     Ok(())
 }
 
@@ -242,19 +250,9 @@ pub async fn unreached(
     let records = shard_records(keys).await?;
     let stores = registered_stores(keys).await?.into_iter();
     let nodes: BTreeMap<StoreId, NodeId> = stores.map(|store| (store.id, store.node)).collect();
-    let is_open = |shard: &&ShardId| !is_reached(&records[*shard], &plan.moves[*shard].to, &nodes);
+    let node_of = |store| nodes.get(&store);
+    let is_open = |shard: &&ShardId| !is_placed(&records[*shard], &plan.moves[*shard].to, node_of);
     Ok(plan.moves.keys().filter(is_open).copied().collect())
-}
-
-/// Whether these nodes hold a shard, no other does, and none is on its way.
-fn is_reached(
-    record: &ShardRecord,
-    target: &BTreeSet<NodeId>,
-    nodes: &BTreeMap<StoreId, NodeId>,
-) -> bool {
-    let stores = record.in_sync.iter();
-    let holders: BTreeSet<Option<&NodeId>> = stores.map(|entry| nodes.get(&entry.store)).collect();
-    record.learners.is_empty() && holders == target.iter().map(Some).collect()
 }
 
 /// Follows the staged plan, and tells of each change, as long as it is polled: of one at most. `on_bad` is told of one that

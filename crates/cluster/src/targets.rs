@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use simshard_topology::replication::ShardRecords;
+use simshard_topology::replication::{ShardRecord, ShardRecords, StoreId};
 use simshard_topology::{NodeId, ShardId, ShardSet};
 use tokio::sync::watch;
 use uuid::Uuid;
@@ -64,7 +64,7 @@ pub async fn set_targets(
     targets: &Targets,
     free: ShardSet,
 ) -> Result<(), MetadataError> {
-    set_targets_while(keys, targets, &Transaction::new()).await?;
+    set_all(keys, targets, |_, change| change, &Transaction::new()).await?;
     let free: Vec<ShardId> = free.iter().collect();
     for some in free.chunks(MAX_OPERATIONS) {
         let all = some.iter();
@@ -80,25 +80,61 @@ pub async fn set_targets(
     Ok(())
 }
 
-/// Sets these targets, as long as a condition holds. It may be one of a single key.
+/// Sets these targets, if a condition holds, and their keys are as they were read. The condition may be one of a single key.
 ///
 /// # Errors
-/// As [`set_targets`]. [`MetadataError::Raced`] too if the condition does not hold.
-pub(crate) async fn set_targets_while(
+/// As [`set_targets`]. [`MetadataError::Raced`] too if that is not so.
+pub(crate) async fn set_targets_as_read(
     keys: &dyn KeyValueStore,
     targets: &Targets,
-    while_so: &Transaction,
+    condition: &Transaction,
+    read: &Snapshot,
+) -> Result<(), MetadataError> {
+    set_all(
+        keys,
+        targets,
+        |shard, change| {
+            let key = keys::target(shard);
+            if_still(change, &key, revision_in(read, &key))
+        },
+        condition,
+    )
+    .await
+}
+
+/// Sets these targets. `if_as_read` demands of the target of a shard what it must be until then.
+async fn set_all(
+    keys: &dyn KeyValueStore,
+    targets: &Targets,
+    if_as_read: impl Fn(ShardId, Transaction) -> Transaction,
+    condition: &Transaction,
 ) -> Result<(), MetadataError> {
     let targets: Vec<Target> = targets.iter().collect();
     Checked::against(keys, &targets).await?;
     for some in parts(&targets) {
-        set(keys, some, while_so).await?;
+        let shards = some.iter().map(|(shard, _)| **shard);
+        let conditions = shards.fold(condition.clone(), |change, shard| if_as_read(shard, change));
+        set(keys, some, &conditions).await?;
     }
     Ok(())
 }
 
+/// Whether the nodes of a target hold a shard, no other does, and none is on its way.
+pub fn is_placed<'a>(
+    record: &ShardRecord,
+    target: &BTreeSet<NodeId>,
+    node_of: impl Fn(StoreId) -> Option<&'a NodeId>,
+) -> bool {
+    let holders = record.in_sync.iter().map(|entry| node_of(entry.store));
+    let holders: BTreeSet<Option<&NodeId>> = holders.collect();
+    record.learners.is_empty() && holders == target.iter().map(Some).collect()
+}
+
 /// Conditions of a change of targets, beside those about nodes and shards.
 const CONDITIONS: usize = REGISTRATION_OPERATIONS + 1;
+
+/// Conditions about each shard: its record, and its target.
+const CONDITIONS_OF_A_SHARD: usize = 2;
 
 type Target<'a> = (&'a ShardId, &'a BTreeSet<NodeId>);
 
@@ -109,7 +145,8 @@ fn parts<'a>(mut targets: &'a [Target<'a>]) -> Vec<&'a [Target<'a>]> {
         let mut nodes = BTreeSet::new();
         let fits = |&(place, (_, named)): &(usize, &Target<'a>)| {
             nodes.extend(named.iter());
-            place == 0 || CONDITIONS + place + 1 + nodes.len() <= MAX_OPERATIONS
+            let of_shards = CONDITIONS_OF_A_SHARD * (place + 1);
+            place == 0 || CONDITIONS + of_shards + nodes.len() <= MAX_OPERATIONS
         };
         let count = targets.iter().enumerate().take_while(fits).count();
         let (part, rest) = targets.split_at(count);
@@ -123,11 +160,11 @@ fn parts<'a>(mut targets: &'a [Target<'a>]) -> Vec<&'a [Target<'a>]> {
 async fn set(
     keys: &dyn KeyValueStore,
     targets: &[Target<'_>],
-    while_so: &Transaction,
+    conditions: &Transaction,
 ) -> Result<(), MetadataError> {
     for _ in 0..MOST_ATTEMPTS {
         let checked = Checked::against(keys, targets).await?;
-        let mut change = checked.if_still(targets, while_so.clone());
+        let mut change = checked.if_still(targets, conditions.clone());
         for (shard, nodes) in targets {
             let key = keys::target(**shard);
             let nodes = nodes.iter().map(ToString::to_string).collect();
@@ -243,8 +280,6 @@ fn target_in(pair: &KeyValue) -> Result<(ShardId, BTreeSet<NodeId>), MetadataErr
 #[cfg(test)]
 mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
-
-    use simshard_topology::replication::StoreId;
 
     use super::*;
     use crate::disturbed::{Before, Disturbed};

@@ -2,8 +2,9 @@
 //!
 //! # Invariants
 //! - UP1: a level is raised only if each registered node shows that it knows the new one. What it shows is of the start that
-//!   it has published last. A node that shows nothing is left out only if an operator says that it is stopped. Each router that is shown knows the level, too. If one of them starts meanwhile, the raise
-//!   conflicts (`a_level_is_raised_only_if_all_processes_know_it`, `a_start_meanwhile_conflicts_with_a_raise`).
+//!   it has published last. A node that shows nothing is left out only if an operator says that it is stopped. Each router
+//!   that is shown knows the level, too. If one of them starts meanwhile, the raise conflicts
+//!   (`a_level_is_raised_only_if_all_processes_know_it`, `a_start_meanwhile_conflicts_with_a_raise`).
 //!
 //! Nodes of versions before level 2 show nothing, and publish their starts. Routers of these versions do neither: they are
 //! the operator's to know.

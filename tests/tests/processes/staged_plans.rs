@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use simshard_cluster::{
-    FileKeyValues, KeyValueStore, PlanState, StagedPlan, stage_plan, staged_plan,
+    FileKeyValues, KeyValueStore, PlanState, stage_plan, staged_plan, targets, unreached,
 };
 use simshard_testkit::{ProcessCluster, until};
 use simshard_topology::replication::StoreId;
@@ -18,7 +18,7 @@ fn keys_of(cluster: &ProcessCluster) -> Arc<dyn KeyValueStore> {
 
 async fn turn(keys: &dyn KeyValueStore, state: PlanState) {
     let (plan, revision) = staged_plan(keys).await.unwrap().unwrap();
-    let turned = StagedPlan { state, ..plan };
+    let turned = plan.turned(state);
     stage_plan(keys, &turned, Some(revision)).await.unwrap();
 }
 
@@ -121,8 +121,16 @@ async fn a_plan_under_way_is_taken_back() {
     operate(&cluster, &["move", "--shards", "00-ff", "--to", "n1"]);
     operate(&cluster, &["rebalance", "plan"]);
     operate(&cluster, &["rebalance", "apply", "--yes", "--no-wait"]);
+    let keys = keys_of(&cluster);
+    let (plan, _) = staged_plan(&*keys).await.unwrap().unwrap();
     operate(&cluster, &["rebalance", "abort"]);
-    operate(&cluster, &["rebalance", "abort"]);
+    // Those that had not arrived by then have no target any more.
+    let set = targets(&*keys, |_| {}).await.unwrap();
+    let left = unreached(&*keys, &plan).await.unwrap();
+    assert!(left.iter().all(|shard| !set.contains_key(&shard)), "{left}");
+    let again = tell(&cluster, &["rebalance", "abort"]);
+    let said = String::from_utf8_lossy(&again.stderr);
+    assert!(said.contains("no plan is staged"), "{said}");
     until_all(&cluster, "one replica, and none to come", |record| {
         record.in_sync.len() == 1 && record.learners.is_empty()
     })

@@ -28,6 +28,9 @@ pub(super) const ANSWER_TIMEOUT: Duration = Duration::from_millis(800);
 /// The other stores are asked anew after this time, while changes wait for what they report.
 pub(crate) const SOON: Duration = Duration::from_millis(20);
 
+/// So often in a row, about a second. What is not reported then takes longer, and is asked for at the usual times.
+const MOST_SOON: u32 = 50;
+
 /// The way to another store.
 struct Link {
     address: String,
@@ -44,8 +47,11 @@ pub(super) async fn run(
     let mut links: BTreeMap<StoreId, Link> = BTreeMap::new();
     let mut ticks = interval(INTERVAL);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut soon = 0;
     loop {
-        until_due(&mut ticks, engine, &mut followed).await;
+        let may_hurry = soon < MOST_SOON;
+        let is_urgent = until_due(&mut ticks, engine, &mut followed, may_hurry).await;
+        soon = if is_urgent { soon.saturating_add(1) } else { 0 };
         let layout = Arc::clone(&followed.borrow());
         let roles = engine.roles().into_iter();
         let known: ShardSet = roles.map(|(shard, ..)| shard).collect();
@@ -69,12 +75,14 @@ pub(super) async fn run(
     }
 }
 
-/// Waits until the others are to be asked again: earlier while this store needs a report to begin as a learner.
+/// Waits until the others are to be asked again: earlier while this store needs a report to begin as a learner. Answers
+/// whether it needs one.
 async fn until_due(
     ticks: &mut Interval,
     engine: &Engine,
     followed: &mut watch::Receiver<Arc<ClusterLayout>>,
-) {
+    may_hurry: bool,
+) -> bool {
     loop {
         let is_urgent = {
             let layout = followed.borrow_and_update();
@@ -82,8 +90,8 @@ async fn until_due(
             records.is_some_and(|records| engine.store().awaits_reports(records))
         };
         tokio::select! {
-            _ = ticks.tick() => return,
-            () = sleep(SOON), if is_urgent => return,
+            _ = ticks.tick() => return is_urgent,
+            () = sleep(SOON), if is_urgent && may_hurry => return true,
             Ok(()) = followed.changed() => {}
         }
     }

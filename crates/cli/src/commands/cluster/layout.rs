@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::num::NonZeroU32;
 
 use anyhow::bail;
-use simshard_cluster::{KeyValueStore, StagedPlan, Targets, shard_records, targets};
+use simshard_cluster::{KeyValueStore, StagedPlan, Targets, is_placed, shard_records, targets};
 use simshard_topology::replication::ShardRecords;
 use simshard_topology::{Candidate, NodeId, Plan, ShardId, ShardMap, ShardSet, ShardWeights, plan};
 
@@ -210,11 +210,8 @@ impl Layout {
 
     /// Whether the nodes that the map has for a shard hold it, and no other does.
     fn is_reached(&self, shard: ShardId) -> bool {
-        let record = &self.records[&shard];
-        let stores = record.in_sync.iter();
-        let nodes = stores.map(|entry| Some(self.cluster.stores.get(&entry.store)?.node.clone()));
-        let nodes: Option<BTreeSet<NodeId>> = nodes.collect();
-        record.learners.is_empty() && nodes.is_some_and(|nodes| nodes == nodes_of(&self.map, shard))
+        let node_of = |store| self.cluster.stores.get(&store).map(|known| &known.node);
+        is_placed(&self.records[&shard], &nodes_of(&self.map, shard), node_of)
     }
 }
 

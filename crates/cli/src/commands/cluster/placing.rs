@@ -6,7 +6,8 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 use clap::Args;
 use simshard_cluster::{
-    KeyValueStore, MetadataError, Targets, paused, registered_stores, shard_records, targets,
+    KeyValueStore, MetadataError, Targets, is_placed, paused, registered_stores, shard_records,
+    targets,
 };
 use simshard_topology::replication::{ShardRecord, StoreId};
 use simshard_topology::{NodeId, ShardId, ShardSet};
@@ -196,7 +197,7 @@ impl Placing {
         };
         let hot = record.in_sync.iter().filter(|entry| entry.hot).count();
         let is_hot = self.wished.is_none() || hot == usize::from(record.hot);
-        holders(record, nodes) == *target && record.learners.is_empty() && is_hot
+        is_placed(record, target, |store| nodes.get(&store)) && is_hot
     }
 }
 

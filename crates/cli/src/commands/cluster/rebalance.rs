@@ -262,12 +262,7 @@ async fn begin(
     let shards: ShardSet = plan.moves.keys().copied().collect();
     let estimate = estimate::Estimate::of(&layout, &plan.moves);
     confirmation.ask(&format!("{} shards move, {estimate}.", shards.len()))?;
-    let state = PlanState::Beginning;
-    let begun = StagedPlan {
-        state,
-        ..plan.clone()
-    };
-    stage_plan(keys, &begun, Some(revision))
+    stage_plan(keys, &plan.turned(PlanState::Beginning), Some(revision))
         .await
         .map_err(other_operator)?;
     carry_on(keys).await.map_err(other_operator)
@@ -297,12 +292,7 @@ async fn abort(keys: &dyn KeyValueStore) -> anyhow::Result<()> {
         return Ok(());
     }
     let unreached = unreached(keys, &plan).await?;
-    let state = PlanState::Ending;
-    let ending = StagedPlan {
-        state,
-        ..plan.clone()
-    };
-    stage_plan(keys, &ending, Some(revision))
+    stage_plan(keys, &plan.turned(PlanState::Ending), Some(revision))
         .await
         .map_err(other_operator)?;
     carry_on(keys).await.map_err(other_operator)?;

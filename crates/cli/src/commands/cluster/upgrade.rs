@@ -72,12 +72,8 @@ struct Row {
 
 /// The nodes, then the routers.
 fn rows(upgrade: &Upgrade, asked: &Asked) -> Vec<Row> {
-    let answers = |store: &RegisteredStore| {
-        let mut asked = asked.iter();
-        asked.any(|(other, reports)| other.id == store.id && reports.is_some())
-    };
     let nodes = upgrade.nodes.iter().map(|(store, process)| {
-        let answers = answers(store);
+        let answers = answers(asked, store);
         Row {
             role: "node",
             name: store.node.to_string(),
@@ -97,6 +93,12 @@ fn rows(upgrade: &Upgrade, asked: &Asked) -> Vec<Row> {
         }
     });
     nodes.chain(routers).collect()
+}
+
+/// Whether the node of a store answered.
+fn answers(asked: &Asked, store: &RegisteredStore) -> bool {
+    let mut asked = asked.iter();
+    asked.any(|(other, reports)| other.id == store.id && reports.is_some())
 }
 
 /// What keeps the level from being raised, of a process.
@@ -259,11 +261,8 @@ fn question(upgrade: &Upgrade) -> String {
 /// The level of the cluster, and the versions that run. A node that runs, and does not know the level, is to be replaced.
 pub(super) fn versions(upgrade: &Upgrade, asked: &Asked) -> Finding {
     let Upgrade { level, next, .. } = upgrade;
-    let nodes = upgrade.nodes.iter().filter(|(store, _)| {
-        let mut asked = asked.iter();
-        asked.any(|(other, reports)| other.id == store.id && reports.is_some())
-    });
-    let nodes: Vec<_> = nodes.collect();
+    let nodes = upgrade.nodes.iter();
+    let nodes: Vec<_> = nodes.filter(|(store, _)| answers(asked, store)).collect();
     // Level 1 is that of versions that do not show themselves.
     let knows = |process: &Option<RunningProcess>| {
         let process = process.as_ref();

@@ -110,6 +110,34 @@ mod tests {
         assert!(records.iter().all(|(_, record)| record.names(OWN)));
     }
 
+    /// PE17: they begin together.
+    #[test]
+    fn the_next_ones_begin_once_half_have_arrived() {
+        let held = ShardRecord::first(0, &[OTHER], 7);
+        let mut copying = held.clone();
+        let added = copying.epoch;
+        copying.learners.push(Learner { store: OWN, added });
+        let mut view = target_of_all();
+        for (under_way, next) in [
+            (MOST_AT_ONCE / 2 + 1, 0),
+            (MOST_AT_ONCE / 2, MOST_AT_ONCE / 2),
+            (0, MOST_AT_ONCE),
+        ] {
+            let record = |shard: ShardId| {
+                if shard.index() < under_way {
+                    &copying
+                } else {
+                    &held
+                }
+            };
+            view.take_turns(
+                ShardId::all().map(|shard| (shard, record(shard))),
+                ShardId(9),
+            );
+            assert_eq!(view.on_turn.len(), next, "{under_way}");
+        }
+    }
+
     /// PE17: what cannot be begun keeps others from their turn for one look at most.
     #[test]
     fn another_shard_is_first_at_each_look() {
