@@ -55,6 +55,16 @@ impl Layout {
         Ok(nodes.into_iter().map(candidate).collect())
     }
 
+    /// The nodes that may take shards, and get none, as they hold none and do not answer.
+    pub(super) fn left_out(&self) -> BTreeSet<&NodeId> {
+        let stores = self.cluster.stores.values();
+        let stores = stores.filter(|store| {
+            let holds = !self.map.shards_of(&store.node).is_empty();
+            !self.cluster.answers(store.id) && !holds && !self.cluster.is_drained(&store.node)
+        });
+        stores.map(|store| &store.node).collect()
+    }
+
     /// The documents of some shards, as far as they are known.
     pub(super) fn documents(&self, shards: ShardSet) -> u64 {
         let of_shard = |shard| self.cluster.documents(shard, self.records.get(&shard)?);

@@ -50,7 +50,7 @@ pub(super) async fn run(args: &ReplicationArgs) -> anyhow::Result<()> {
     refuse_rebuilt(&shard_records(&*keys).await?)?;
     let layout = Layout::read(&*keys).await?;
     let plan = layout.planned(&layout.nodes(None)?, want.into())?;
-    shares::warn_of_unmet(&plan);
+    shares::warn_of_unmet(&layout, &plan);
     let most = layout.records.values().map(|record| record.want).max();
     if most > Some(want) {
         let question = format!(

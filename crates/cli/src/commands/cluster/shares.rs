@@ -13,14 +13,19 @@ use crate::say::{self, note, warn};
 pub(super) fn print(layout: &Layout, plan: &Plan, output: JsonArgs) -> anyhow::Result<()> {
     print_map(layout, &plan.map, output)?;
     note(balance(plan.balance));
-    warn_of_unmet(plan);
+    warn_of_unmet(layout, plan);
     Ok(())
 }
 
 /// Warns of what was wanted, and cannot be had with the nodes there are.
-pub(super) fn warn_of_unmet(plan: &Plan) {
+pub(super) fn warn_of_unmet(layout: &Layout, plan: &Plan) {
     for unmet in &plan.unmet {
         warn(format!("warning: {unmet}"));
+    }
+    for node in layout.left_out() {
+        warn(format!(
+            "warning: {node} does not answer, so it gets no shards: start it and run this command again, or drain it"
+        ));
     }
 }
 
