@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use simshard_topology::replication::{Epoch, InSync, Learner, ShardRecord, StoreId};
-use simshard_topology::{CorpusUid, NodeId, ShardId, ShardSet};
+use simshard_topology::{CorpusUid, NodeId, ShardId, ShardSet, Version};
 use uuid::Uuid;
 
 use crate::corpus::CorpusRecord;
@@ -73,6 +73,18 @@ struct RawShard {
     want: u8,
     hot: u8,
     min_in_sync: u8,
+    /// Earlier versions have none, and know none: the level of the cluster permits it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    floor: Option<RawFloor>,
+}
+
+/// Versions as nonces are.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawFloor {
+    version: String,
+    frozen: bool,
+    settled: String,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -169,6 +181,11 @@ pub(crate) fn shard_text(key: &str, record: &ShardRecord) -> Result<String, Meta
         want: record.want,
         hot: record.hot,
         min_in_sync: record.min_in_sync,
+        floor: (record.floor > Version::NONE).then(|| RawFloor {
+            version: nonce_text(record.floor.0),
+            frozen: record.is_frozen,
+            settled: nonce_text(record.settled.0),
+        }),
     };
     text_of(key, &raw)
 }
@@ -207,6 +224,10 @@ pub(crate) fn shard_of(key: &str, text: &str) -> Result<ShardRecord, MetadataErr
             added: epoch(&entry.added)?,
         })
     });
+    let (floor, is_frozen, settled) = match &raw.floor {
+        Some(floor) => floor_of(key, floor)?,
+        None => (Version::NONE, false, Version::NONE),
+    };
     let record = ShardRecord {
         epoch: epoch(&raw.epoch)?,
         nonce: nonce_of(key, &raw.nonce)?,
@@ -216,6 +237,9 @@ pub(crate) fn shard_of(key: &str, text: &str) -> Result<ShardRecord, MetadataErr
         want: raw.want,
         hot: raw.hot,
         min_in_sync: raw.min_in_sync,
+        floor,
+        is_frozen,
+        settled,
     };
     if record.in_sync.is_empty() {
         return Err(bad(key, "no store is in sync".to_owned()));
@@ -225,6 +249,16 @@ pub(crate) fn shard_of(key: &str, text: &str) -> Result<ShardRecord, MetadataErr
         return Err(bad(key, format!("it names {stores} stores")));
     }
     Ok(record)
+}
+
+/// A floor, whether it is frozen, and what is settled.
+fn floor_of(key: &str, raw: &RawFloor) -> Result<(Version, bool, Version), MetadataError> {
+    let version = |text: &String| Ok(Version(nonce_of(key, text)?));
+    let (floor, settled) = (version(&raw.version)?, version(&raw.settled)?);
+    if floor == Version::NONE || settled > floor {
+        return Err(bad(key, "it is settled above its floor".to_owned()));
+    }
+    Ok((floor, raw.frozen, settled))
 }
 
 /// An epoch as it shows: `GENERATION.NUMBER`.
@@ -307,6 +341,9 @@ mod tests {
             want: 3,
             hot: 2,
             min_in_sync: 2,
+            floor: Version(9),
+            is_frozen: true,
+            settled: Version(8),
         };
         let text = shard_text(KEY, &record).unwrap();
         assert_eq!(shard_of(KEY, &text).unwrap(), record);
@@ -355,12 +392,16 @@ mod tests {
         let good = shard_text(KEY, &ShardRecord::first(0, &[StoreId([1; 16])], 5)).unwrap();
         let without_stores =
             good.split_once("[{").unwrap().0.to_owned() + "[]" + good.split_once("}]").unwrap().1;
+        let mut above = ShardRecord::first(0, &[StoreId([1; 16])], 5);
+        (above.floor, above.settled) = (Version(1), Version(2));
+        let settled_above = shard_text(KEY, &above).unwrap();
         let cases = [
             String::new(),
             good.replace("0.1", "1"),
             good.replace("000005", "x"),
             good.replace("want", "later"),
             without_stores,
+            settled_above,
         ];
         for text in cases {
             let error = shard_of(KEY, &text).unwrap_err().to_string();

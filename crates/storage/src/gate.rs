@@ -10,8 +10,8 @@
 use std::ops::{Deref, DerefMut};
 
 use parking_lot::{RwLock, RwLockReadGuard, RwLockWriteGuard};
-use simshard_topology::replication::Epoch;
-use simshard_topology::{ShardId, ShardSet};
+use simshard_topology::replication::{Epoch, Sent};
+use simshard_topology::{ShardId, ShardSet, Version};
 
 use crate::element::Operation;
 use crate::store::{Replicas, entries_of};
@@ -48,15 +48,34 @@ impl<T> Lock<T> for RwLock<T> {
     }
 }
 
-/// Lets a change pass. `queue` hears of the shards that take no change by these epochs: the store has another record of
-/// them, or none that names it.
+/// What does not pass.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Barred {
+    /// The shards that take no change by these epochs: the store has another record of them, or none that names it.
+    pub refused: ShardSet,
+    /// Others that take none at this version.
+    pub late: ShardSet,
+    /// The version that it must be above for all of these.
+    pub above: Version,
+}
+
+/// Lets a change of this version pass. `queue` hears of the shards that do not take it.
 pub(crate) fn pass_change<R>(
     replicas: &impl Lock<Replicas>,
     epochs: &[(ShardId, Epoch)],
-    queue: impl FnOnce(ShardSet) -> R,
+    version: Version,
+    sent: Sent,
+    queue: impl FnOnce(Barred) -> R,
 ) -> R {
     let replicas = replicas.shared();
-    queue(replicas.refused(epochs))
+    let refused = replicas.refused(epochs);
+    let others = epochs.iter().filter(|(shard, _)| !refused.contains(*shard));
+    let (late, above) = replicas.late(others.map(|(shard, _)| *shard), version, sent);
+    queue(Barred {
+        refused,
+        late,
+        above,
+    })
 }
 
 /// Lets records or the end of a copy pass, if `find` finds any, of which `operation` makes what is queued. Answers whether

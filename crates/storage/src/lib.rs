@@ -37,7 +37,10 @@ mod thread;
 mod writer;
 
 /// The last version of the bytes that this program reads (`FORMAT.md`).
-const FORMAT_VERSION: u32 = 3;
+const FORMAT_VERSION: u32 = 4;
+
+/// The version from which on records of shards can have floors.
+const FLOOR_FORMAT: u32 = 4;
 
 /// The version from which on manifests can set segments aside, and copies have any number of segments.
 const ASIDE_FORMAT: u32 = 3;
@@ -52,6 +55,7 @@ pub use delta::{CellSums, CompareError, Compared, CopyRange, Digest, ReplicaComp
 pub use disk_space::Room;
 pub use element::{Change, ChangeKind, Element, MAX_ID_BYTES, Operation, ShardCopy, State};
 pub use error::ReadError;
+pub use gate::Barred;
 pub use inspect::{Inspection, SegmentFile, inspect};
 pub use log::{AbruptEnd, Torn};
 pub use manifest::is_data_directory;

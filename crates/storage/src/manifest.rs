@@ -20,7 +20,8 @@ use crate::error::{Fault, ReadError, WriteError};
 use crate::files;
 use crate::seal::{SEAL_BYTES, seal, unseal};
 use crate::segment::{Origin, SegmentId, SegmentMeta, put_origin, take_origin};
-use crate::{ASIDE_FORMAT, FIRST_FORMAT, FORMAT_VERSION, REPLICA_FORMAT};
+use crate::shard_record::has_floor;
+use crate::{ASIDE_FORMAT, FIRST_FORMAT, FLOOR_FORMAT, FORMAT_VERSION, REPLICA_FORMAT};
 
 mod replica;
 
@@ -91,6 +92,10 @@ impl Manifest {
     /// The format version that can say all this.
     fn format(&self) -> u32 {
         let is_adopted = |meta: &SegmentMeta| meta.origin.is_some();
+        let mut replicas = self.replicas.values();
+        if replicas.any(|replica| has_floor(&replica.record)) {
+            return FLOOR_FORMAT;
+        }
         if !self.aside.is_empty() {
             return ASIDE_FORMAT;
         }
@@ -345,6 +350,9 @@ impl Reader<'_> {
     fn replica(&mut self) -> Result<(ShardId, ReplicaMeta), Fault> {
         let start = self.offset();
         let replica = take_replica(&mut self.rest);
+        let replica = replica.filter(|(_, meta)| {
+            self.format >= FLOOR_FORMAT || !has_floor(&meta.record)
+        });
         replica.ok_or(Fault::damaged(start, "this is no shard with a record"))
     }
 

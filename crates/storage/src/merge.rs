@@ -4,11 +4,13 @@
 //! - K1: keys (corpus, fingerprint, id) ascend strictly, and each key of any stream comes once.
 //! - K2: of a key's elements the one with the newest state comes.
 //! - K3: an error of a stream is passed on, and no element is lost by it: to go on is to try again.
+//! - K4: of a stream without forgotten tombstones, every other element comes, and none of these.
 
 use std::cmp::Ordering;
 
 use simshard_simhash::Fingerprint;
-use simshard_topology::CorpusUid;
+use simshard_topology::replication::is_forgotten;
+use simshard_topology::{CorpusUid, Version};
 
 use crate::element::{Element, State};
 use crate::error::ReadError;
@@ -117,6 +119,42 @@ impl<C: Cursor> Cursor for Merge<C> {
         }
         self.choose();
         Ok(())
+    }
+}
+
+/// A stream without tombstones up to a version (K4).
+#[derive(Debug)]
+pub(crate) struct Remembered<C> {
+    stream: C,
+    settled: Version,
+}
+
+impl<C: Cursor> Remembered<C> {
+    pub(crate) fn new(stream: C, settled: Version) -> Result<Self, ReadError> {
+        let mut remembered = Self { stream, settled };
+        remembered.skip()?;
+        Ok(remembered)
+    }
+
+    fn skip(&mut self) -> Result<(), ReadError> {
+        while let Some((_, element)) = self.stream.element()
+            && is_forgotten(element.into(), self.settled)
+        {
+            self.stream.advance()?;
+        }
+        Ok(())
+    }
+}
+
+impl<C: Cursor> Cursor for Remembered<C> {
+    fn element(&self) -> Option<(CorpusUid, Element<'_>)> {
+        // After an error it may stand at one that is to go: nothing is lost by that.
+        self.stream.element()
+    }
+
+    fn advance(&mut self) -> Result<(), ReadError> {
+        self.stream.advance()?;
+        self.skip()
     }
 }
 

@@ -6,12 +6,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::{Mutex, RwLock};
-use simshard_topology::replication::{Epoch, InstallError, Pin, ShardRecords, StoreId};
+use simshard_topology::replication::{Epoch, InstallError, Pin, Sent, ShardRecords, StoreId};
 use simshard_topology::{CorpusUid, ShardId, ShardSet};
 
 use crate::element::{Change, Operation, ShardCopy};
 use crate::error::MaintenanceError;
-use crate::gate::{pass_change, pass_entries};
+use crate::gate::{Barred, pass_change, pass_entries};
 use crate::log::{self, AppendError, Committed, Log, Record};
 use crate::shortage::Shortage;
 use crate::store::{OpenError, Replicas, Store, entries_of};
@@ -153,9 +153,10 @@ impl<T: Send + 'static> Writer<T> {
     pub fn append(&self, operation: Operation, ticket: T) -> Result<(), Refusal> {
         match operation {
             // Records wait meanwhile.
-            Operation::Change(_) => {
+            Operation::Change(ref change) => {
+                let version = change.version;
                 let queue = |_| self.queue(operation, ticket);
-                pass_change(self.store.replicas(), &[], queue)
+                pass_change(self.store.replicas(), &[], version, Sent::ByRouter, queue)
             }
             Operation::CreateCorpus { .. }
             | Operation::DropCorpus { .. }
@@ -164,8 +165,8 @@ impl<T: Send + 'static> Writer<T> {
         }
     }
 
-    /// Queues a change in those of its shards whose records have these epochs (GA1). Answers the others: the store has
-    /// another record of them, or none that names it. If no shard is left, the ticket comes back at once.
+    /// Queues a change in those of its shards whose records have these epochs, unless its version is too low there (GA1,
+    /// FL2). Answers the others. If no shard is left, the ticket comes back at once.
     ///
     /// # Errors
     /// If it is refused at once; the ticket is dropped then.
@@ -173,15 +174,18 @@ impl<T: Send + 'static> Writer<T> {
         &self,
         epochs: &[(ShardId, Epoch)],
         mut change: Change,
+        sent: Sent,
         ticket: T,
-    ) -> Result<(ShardSet, Option<T>), Refusal> {
-        pass_change(self.store.replicas(), epochs, |refused| {
-            change.shards = change.shards.difference(&refused);
+    ) -> Result<(Barred, Option<T>), Refusal> {
+        let version = change.version;
+        pass_change(self.store.replicas(), epochs, version, sent, |barred| {
+            let shards = change.shards.difference(&barred.refused);
+            change.shards = shards.difference(&barred.late);
             if change.shards.is_empty() {
-                return Ok((refused, Some(ticket)));
+                return Ok((barred, Some(ticket)));
             }
             self.queue(Operation::Change(change), ticket)?;
-            Ok((refused, None))
+            Ok((barred, None))
         })
     }
 

@@ -141,6 +141,7 @@ async fn a_node_refuses_shards_that_it_does_not_own() {
             ids: vec![],
             version: 1,
             beyond_clock: false,
+            repairs: false,
         };
         let status = work(&mut stub, Work::from(insert)).await.unwrap_err();
         assert_eq!(Reason::of(&status), Some(Reason::NotOwner));

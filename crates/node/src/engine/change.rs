@@ -5,8 +5,8 @@ use std::time::{Duration, Instant, SystemTime};
 
 use simshard_cluster::CorpusUid;
 use simshard_simhash::Layout;
-use simshard_storage::{Change, InstallFailure, Operation, Refusal, ShardCopy};
-use simshard_topology::replication::{Epoch, Pin, ShardRecords, StoreId};
+use simshard_storage::{Barred, Change, InstallFailure, Operation, Refusal, ShardCopy};
+use simshard_topology::replication::{Epoch, Pin, Sent, ShardRecords, StoreId};
 use simshard_topology::{ShardId, ShardSet, Version};
 use tokio::sync::oneshot;
 use tokio::time::sleep;
@@ -111,11 +111,12 @@ impl Engine {
 
     /// Changes documents in those of their shards that are meant. Once it answers, the change is durable. It is
     /// not begun after the deadline, but once it has, it goes on whether its caller waits or not. `beyond_clock` accepts a
-    /// version of any time.
+    /// version of any time. A shard whose floor is not below its version answers that every document has a newer one.
     pub(crate) async fn change(
         self: &Arc<Self>,
         target: Target,
         change: Change,
+        sent: Sent,
         beyond_clock: bool,
         deadline: Option<Instant>,
     ) -> Result<ChangeOutcome, NodeError> {
@@ -127,27 +128,37 @@ impl Engine {
             return Err(NodeError::Abandoned);
         }
         if change.documents.fingerprints.len() < ENCODED_INLINE {
-            self.queue_change(&target, change)?.outcome().await
+            self.queue_change(&target, change, sent)?.outcome().await
         } else {
             let engine = Arc::clone(self);
-            let queue = move |_: &Self, _: &_| engine.queue_change(&target, change);
+            let queue = move |_: &Self, _: &_| engine.queue_change(&target, change, sent);
             let queued = self.run(Class::Change, deadline, queue).await?;
             queued.outcome().await
         }
     }
 
     /// Queues a change in those of its shards whose records are those of the router.
-    fn queue_change(&self, target: &Target, change: Change) -> Result<Queued, NodeError> {
+    fn queue_change(
+        &self,
+        target: &Target,
+        change: Change,
+        sent: Sent,
+    ) -> Result<Queued, NodeError> {
         let epochs = match &target.planned_by {
             PlannedBy::Map(_) => &[][..],
             PlannedBy::Records(epochs) => epochs,
         };
         let (ticket, outcome) = oneshot::channel();
-        let (refused, not_needed) = self.writer.change(epochs, change, ticket)?;
+        let documents = change.documents.fingerprints.len() as u32;
+        let (barred, not_needed) = self.writer.change(epochs, change, sent, ticket)?;
         if let Some(ticket) = not_needed {
             let _received = ticket.send(Ok(ChangeOutcome::default()));
         }
-        Ok(Queued { refused, outcome })
+        Ok(Queued {
+            barred,
+            documents,
+            outcome,
+        })
     }
 
     pub(super) async fn commit(&self, operation: Operation) -> Result<ChangeOutcome, NodeError> {
@@ -159,15 +170,23 @@ impl Engine {
 
 /// A change whose outcome is to come.
 struct Queued {
-    refused: ShardSet,
+    barred: Barred,
+    /// How many documents the change has.
+    documents: u32,
     outcome: oneshot::Receiver<Result<ChangeOutcome, NodeError>>,
 }
 
 impl Queued {
     async fn outcome(self) -> Result<ChangeOutcome, NodeError> {
         let outcome = self.outcome.await.unwrap_or(Err(NodeError::Stopping))?;
+        let mut newer = outcome.newer;
+        // Which of them are in these shards does not matter: each may have a new version.
+        if !self.barred.late.is_empty() {
+            newer.extend((0..self.documents).map(|place| (place, self.barred.above)));
+        }
         Ok(ChangeOutcome {
-            refused: self.refused,
+            refused: self.barred.refused,
+            newer,
             ..outcome
         })
     }

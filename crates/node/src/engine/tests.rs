@@ -11,7 +11,9 @@ use simshard_cluster::{
 };
 use simshard_simhash::Tables;
 use simshard_storage::{Change, ChangeKind, Documents, Holding, Options};
-use simshard_topology::replication::{Epoch, ShardEpochs, ShardRecord, ShardRecords, StoreId};
+use simshard_topology::replication::{
+    Epoch, Sent, ShardEpochs, ShardRecord, ShardRecords, StoreId,
+};
 use simshard_topology::{NodeId, Version};
 use tempfile::TempDir;
 
@@ -129,7 +131,7 @@ impl Scene {
             documents,
         };
         let target = self.target(epochs);
-        let changed = self.engine.change(target, change, false, None).await;
+        let changed = self.engine.change(target, change, Sent::ByRouter, false, None).await;
         changed.unwrap()
     }
 

@@ -25,6 +25,7 @@ use simshard_proto::shard::v1::work_item::Work;
 use simshard_proto::shard::v1::work_outcome::Outcome;
 use simshard_proto::{Violations, bits_from, shards_from, status_into_bytes};
 use simshard_topology::Version;
+use simshard_topology::replication::Sent;
 use simshard_transport::{Admitted, NO_MEMORY, Taken, overloaded};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -307,10 +308,15 @@ async fn outcome(
     match work {
         Some(Work::Change(change)) => {
             let beyond_clock = change.beyond_clock;
+            let sent = if change.repairs {
+                Sent::ToRepair
+            } else {
+                Sent::ByRouter
+            };
             let (target, change) = decode::change(*change)?;
             let documents = change.documents.fingerprints.len();
             let outcome = engine
-                .change(target, change, beyond_clock, deadline)
+                .change(target, change, sent, beyond_clock, deadline)
                 .await?;
             Ok(Outcome::Changed(changed(documents, &outcome)))
         }

@@ -265,6 +265,7 @@ async fn change_on(
             ids: selected.ids,
             version: send.version.0,
             beyond_clock: send.beyond_clock,
+            repairs: false,
         }))
     };
     let load = Load::Documents(part.places.len());

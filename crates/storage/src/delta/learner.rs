@@ -4,7 +4,7 @@ use simshard_simhash::Fingerprint;
 use simshard_topology::replication::{is_later, may_stay};
 use simshard_topology::{CorpusUid, Version};
 
-use super::{CompareError, CopyRange, Digest, Digester, RangeElements};
+use super::{CompareError, CopyRange, Digest, Digester, RangeElements, Versions};
 use crate::element::{Element, State};
 use crate::error::ReadError;
 use crate::merge::Cursor;
@@ -12,7 +12,7 @@ use crate::merge::Cursor;
 /// What was set aside, beside what the source says of the same corpora, in the same order.
 pub(crate) struct Comparison<C> {
     aside: C,
-    until: Version,
+    versions: Versions,
     digester: Digester,
     /// The corpus of the range that is open, and its first fingerprint; none where a corpus must begin.
     open: Option<(CorpusUid, Fingerprint)>,
@@ -33,10 +33,10 @@ pub(crate) struct Differing {
 
 impl<C: Cursor> Comparison<C> {
     /// Begins to compare what was set aside of the corpora that the source holds.
-    pub(crate) fn new(aside: C, until: Version) -> Self {
+    pub(crate) fn new(aside: C, versions: Versions) -> Self {
         Self {
             aside,
-            until,
+            versions,
             digester: Digester::default(),
             open: None,
             ended: None,
@@ -61,7 +61,7 @@ impl<C: Cursor> Comparison<C> {
             (corpus, element.fingerprint, element.id) == key
         };
         if let Some(same) = self.aside.element().filter(|&same| is_same(same)) {
-            self.differing.has_later |= is_later(same.1.into(), self.until);
+            self.differing.has_later |= is_later(same.1.into(), self.versions.until);
             self.aside.advance()?;
         }
         Ok(())
@@ -132,9 +132,10 @@ impl<C: Cursor> Comparison<C> {
         while let Some((corpus, element)) = self.aside.element()
             && is_meant(corpus, element)
         {
-            if is_later(element.into(), self.until) {
+            let state: State = element.into();
+            if is_later(state, self.versions.until) {
                 self.differing.has_later = true;
-            } else {
+            } else if self.versions.has(state) {
                 self.digester.add(element);
                 self.compared += 1;
             }

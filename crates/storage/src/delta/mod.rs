@@ -19,6 +19,8 @@
 //!   whatever the version is.
 //! - DC2: the ranges of a corpus follow each other without a gap from the first fingerprint to the last, and no fingerprint
 //!   is in two of them.
+//! - DC5: tombstones that are settled count for nothing where ranges or cells are compared: either side may have dropped
+//!   them. Where a source has some, and sends the range, it sends them.
 //! - DC3: what was set aside is kept as it is only if the copy outdoes each state in it that the source does not hold.
 
 mod cells;
@@ -29,11 +31,11 @@ mod source;
 mod tests;
 
 use simshard_simhash::Fingerprint;
-use simshard_topology::replication::is_later;
+use simshard_topology::replication::{is_forgotten, is_later};
 use simshard_topology::{CorpusUid, Version};
 
 use crate::bytes::Put;
-use crate::element::Element;
+use crate::element::{Element, State};
 use crate::error::ReadError;
 use crate::merge::Cursor;
 
@@ -80,6 +82,22 @@ impl CopyRange {
     fn reaches(&self, next: &Self) -> bool {
         let end = self.last.0.checked_add(1);
         self.corpus == next.corpus && end.is_none_or(|end| end >= next.first.0)
+    }
+}
+
+/// What counts where contents are compared.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Versions {
+    /// Nothing later does.
+    pub(crate) until: Version,
+    /// Tombstones up to this one do not (DC5).
+    pub(crate) settled: Version,
+}
+
+impl Versions {
+    /// Whether a state counts.
+    pub(crate) fn has(self, state: State) -> bool {
+        !is_later(state, self.until) && !is_forgotten(state, self.settled)
     }
 }
 

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use simshard_simhash::Fingerprint;
-use simshard_topology::{CorpusUid, Version};
+use simshard_topology::CorpusUid;
 
-use super::{CompareError, Comparison, CopyRange, Digest};
+use super::{CompareError, Comparison, CopyRange, Digest, Versions};
 use crate::merge::{Cursor, Merge};
 
 /// A replica of a shard, beside the ranges of another one.
@@ -19,11 +19,11 @@ impl<'a> ReplicaComparison<'a> {
     pub(crate) fn new(
         elements: Merge<Box<dyn Cursor + 'a>>,
         corpora: Arc<[CorpusUid]>,
-        until: Version,
+        versions: Versions,
     ) -> Self {
         Self {
             corpora,
-            comparison: Comparison::new(elements, until),
+            comparison: Comparison::new(elements, versions),
         }
     }
 

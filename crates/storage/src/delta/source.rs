@@ -2,9 +2,9 @@
 
 use simshard_simhash::Fingerprint;
 use simshard_topology::replication::is_later;
-use simshard_topology::{CorpusUid, Version};
+use simshard_topology::CorpusUid;
 
-use super::{Digest, Digester};
+use super::{Digest, Digester, Versions};
 use crate::element::Element;
 use crate::error::ReadError;
 use crate::merge::Cursor;
@@ -39,7 +39,7 @@ pub(crate) const fn elements_per_range(elements: u64) -> u64 {
 pub(crate) fn compare(
     elements: &mut impl Cursor,
     corpora: impl Iterator<Item = CorpusUid>,
-    until: Version,
+    compared: Versions,
     per_range: u64,
     mut visit: impl FnMut(CorpusUid, Compared<'_>) -> bool,
 ) -> Result<bool, ReadError> {
@@ -58,9 +58,11 @@ pub(crate) fn compare(
                     return Ok(false);
                 }
                 before = Some(fingerprint);
-                if !is_later(element.into(), until) {
+                if compared.has(element.into()) {
                     digester.add(element);
-                } else if !visit(corpus, Compared::Later(element)) {
+                } else if is_later(element.into(), compared.until)
+                    && !visit(corpus, Compared::Later(element))
+                {
                     return Ok(false);
                 }
             }

@@ -62,6 +62,8 @@ struct Scene {
     source: Contents,
     aside: Contents,
     until: Version,
+    /// Tombstones up to this version may have been dropped on either side.
+    settled: Version,
     per_range: u64,
 }
 
@@ -98,6 +100,10 @@ impl Scene {
         for version in 400..random.u64(401..500) {
             put(random, most, version, &mut [&mut source]);
         }
+        let settled = Version(random.u64(..500) * u64::from(random.bool()));
+        for contents in [&mut source, &mut aside] {
+            contents.retain(|_, state| !is_forgotten(*state, settled) || random.bool());
+        }
         let versions = aside.values().map(|state| state.version.0);
         let until = match random.u8(..4) {
             0 => 0,
@@ -108,14 +114,22 @@ impl Scene {
             source,
             aside,
             until: Version(until),
+            settled,
             per_range: random.u64(1..20),
+        }
+    }
+
+    const fn versions(&self) -> Versions {
+        Versions {
+            until: self.until,
+            settled: self.settled,
         }
     }
 
     /// Copies, as two stores do.
     fn copy(&self) -> CopiedShard {
         let (source, aside) = (table(&self.source), table(&self.aside));
-        let mut comparison = Comparison::new(aside.cursor(|_| true), self.until);
+        let mut comparison = Comparison::new(aside.cursor(|_| true), self.versions());
         let mut later = Memtable::default();
         let mut sent = 0;
         let mut take = |corpus, element: Element<'_>, into: &mut Memtable| {
@@ -137,7 +151,7 @@ impl Scene {
             true
         };
         let corpora = CORPORA.into_iter();
-        assert!(compare(&mut cursor, corpora, self.until, self.per_range, visit).unwrap());
+        assert!(compare(&mut cursor, corpora, self.versions(), self.per_range, visit).unwrap());
         let Differing { ranges, has_later } = comparison.finish().unwrap();
         let mut replaced = Memtable::default();
         let mut part = RangeElements::within(source.cursor(|_| true), &ranges, self.until).unwrap();
@@ -163,7 +177,14 @@ impl Scene {
     }
 }
 
-/// DC1, DC3.
+/// What counts of contents.
+fn remembered(contents: &Contents, settled: Version) -> Contents {
+    let mut remembered = contents.clone();
+    remembered.retain(|_, state| !is_forgotten(*state, settled));
+    remembered
+}
+
+/// DC1, DC3, DC5.
 #[test]
 fn a_copy_has_what_its_source_has_whatever_was_set_aside() {
     let cases = if is_long() { 200_000 } else { 4_000 };
@@ -173,7 +194,9 @@ fn a_copy_has_what_its_source_has_whatever_was_set_aside() {
     for seed in first..first + cases {
         let scene = Scene::random(&mut Rng::with_seed(seed));
         let copied = scene.copy();
-        assert_eq!(copied.result, scene.source, "seed {seed}");
+        let remembered = |contents| remembered(contents, scene.settled);
+        let expected = remembered(&scene.source);
+        assert_eq!(remembered(&copied.result), expected, "seed {seed}");
         kept += u64::from(copied.is_kept);
         rewritten += u64::from(!copied.is_kept);
         differing += u64::from(!copied.differing.is_empty());
@@ -202,6 +225,7 @@ fn only_what_is_later_is_sent_to_a_learner_that_had_all_before() {
             source,
             aside,
             until: Version(499),
+            settled: Version::NONE,
             per_range: 8,
         };
         let copied = scene.copy();
@@ -224,6 +248,7 @@ fn a_newer_state_that_only_the_learner_has_goes() {
             source: Contents::from([(key.clone(), state(source, true))]),
             aside: Contents::from([(key.clone(), state(12, false))]),
             until: Version(until),
+            settled: Version::NONE,
             per_range: 1,
         };
         let copied = scene.copy();
@@ -234,6 +259,7 @@ fn a_newer_state_that_only_the_learner_has_goes() {
         source: Contents::new(),
         aside: Contents::from([(key, state(12, true))]),
         until: Version(12),
+        settled: Version::NONE,
         per_range: 1,
     };
     let copied = scene.copy();
@@ -264,7 +290,7 @@ fn ranges_follow_each_other_and_part_no_fingerprint() {
         };
         let mut cursor = source.cursor(|_| true);
         let corpora = CORPORA.into_iter();
-        compare(&mut cursor, corpora, scene.until, scene.per_range, visit).unwrap();
+        compare(&mut cursor, corpora, scene.versions(), scene.per_range, visit).unwrap();
         for corpus in CORPORA {
             let last = ranges.iter().rfind(|range| range.corpus == corpus);
             assert_eq!(last.unwrap().last, Fingerprint(u64::MAX));
@@ -273,10 +299,10 @@ fn ranges_follow_each_other_and_part_no_fingerprint() {
 }
 
 /// The states of a replica that a comparison counts.
-fn settled(contents: &Contents, until: Version) -> Contents {
-    let mut settled = contents.clone();
-    settled.retain(|_, state| state.version <= until);
-    settled
+fn counted(contents: &Contents, scene: &Scene) -> Contents {
+    let mut counted = contents.clone();
+    counted.retain(|_, state| scene.versions().has(*state));
+    counted
 }
 
 /// The ranges that a replica finds to differ from another one.
@@ -285,7 +311,7 @@ fn compared(scene: &Scene) -> Vec<CopyRange> {
     let elements: Vec<Box<dyn Cursor>> = vec![Box::new(own.cursor(|_| true))];
     // The first corpus is one that the own replica lacks.
     let corpora = [CorpusUid([1; 16]), CORPORA[0], CORPORA[1]];
-    let mut comparison = ReplicaComparison::new(Merge::new(elements), CORPORA.into(), scene.until);
+    let mut comparison = ReplicaComparison::new(Merge::new(elements), CORPORA.into(), scene.versions());
     let visit = |corpus, compared: Compared<'_>| {
         if let Compared::RangeEnd(last, digest) = compared {
             comparison.end_range(corpus, last, digest).unwrap();
@@ -294,13 +320,13 @@ fn compared(scene: &Scene) -> Vec<CopyRange> {
     };
     let mut cursor = other.cursor(|_| true);
     let corpora = corpora.into_iter();
-    assert!(compare(&mut cursor, corpora, scene.until, scene.per_range, visit).unwrap());
+    assert!(compare(&mut cursor, corpora, scene.versions(), scene.per_range, visit).unwrap());
     let (ranges, elements) = comparison.finish().unwrap();
-    assert_eq!(elements as usize, settled(&scene.aside, scene.until).len());
+    assert_eq!(elements as usize, counted(&scene.aside, scene).len());
     ranges
 }
 
-/// DC2: what two replicas differ in is in the ranges that are found, and each of these holds something that differs.
+/// DC2, DC5: what two replicas differ in is in the ranges that are found, and each of these holds something that differs.
 #[test]
 fn ranges_that_differ_are_those_that_hold_a_difference() {
     let first = fastrand::u64(..u64::MAX / 2);
@@ -309,8 +335,8 @@ fn ranges_that_differ_are_those_that_hold_a_difference() {
     for seed in first..first + 4000 {
         let scene = Scene::random(&mut Rng::with_seed(seed));
         let ranges = compared(&scene);
-        let own = settled(&scene.aside, scene.until);
-        let other = settled(&scene.source, scene.until);
+        let own = counted(&scene.aside, &scene);
+        let other = counted(&scene.source, &scene);
         let keys = own.keys().chain(other.keys());
         let keys: Vec<_> = keys
             .filter(|key| own.get(*key) != other.get(*key))
@@ -372,9 +398,13 @@ fn ranges_that_leave_a_gap_or_come_twice_are_refused() {
             live: true,
         },
     )]));
-    let begin = || Comparison::new(aside.cursor(|_| true), Version(9));
+    let all = Versions {
+        until: Version(9),
+        settled: Version::NONE,
+    };
+    let begin = || Comparison::new(aside.cursor(|_| true), all);
     let digest = Digest::default();
-    let all = Fingerprint(u64::MAX);
+    let end = Fingerprint(u64::MAX);
     // It ends in the midst of a corpus, or leaves one out.
     let mut comparison = begin();
     comparison
@@ -382,7 +412,7 @@ fn ranges_that_leave_a_gap_or_come_twice_are_refused() {
         .unwrap();
     assert!(comparison.finish().is_err());
     assert!(begin().finish().is_err());
-    assert!(begin().end_range(CORPORA[1], all, digest).is_err());
+    assert!(begin().end_range(CORPORA[1], end, digest).is_err());
     // Ranges go back, or a corpus comes before the one before has ended, or twice.
     for (corpus, last) in [(CORPORA[0], 7), (CORPORA[1], 9)] {
         let mut comparison = begin();
@@ -396,9 +426,9 @@ fn ranges_that_leave_a_gap_or_come_twice_are_refused() {
         );
     }
     let mut comparison = begin();
-    comparison.end_range(CORPORA[0], all, digest).unwrap();
-    assert!(comparison.end_range(CORPORA[0], all, digest).is_err());
-    comparison.end_range(CORPORA[1], all, digest).unwrap();
+    comparison.end_range(CORPORA[0], end, digest).unwrap();
+    assert!(comparison.end_range(CORPORA[0], end, digest).is_err());
+    comparison.end_range(CORPORA[1], end, digest).unwrap();
     let differing = comparison.finish().unwrap();
     assert_eq!(differing.ranges.len(), 2);
 }

@@ -72,11 +72,12 @@ impl Scene {
 
     /// Queues a change by a record. Answers whether it was taken.
     fn change(&self, number: u64) -> bool {
-        pass_change(&*self.replicas, &epochs(number), |refused| {
-            if refused.is_empty() {
+        let (epochs, sent) = (epochs(number), Sent::ByRouter);
+        pass_change(&*self.replicas, &epochs, Version(1), sent, |barred| {
+            if barred.refused.is_empty() {
                 self.queue.lock().unwrap().push(Queued::Change(number));
             }
-            refused.is_empty()
+            barred.refused.is_empty()
         })
     }
 

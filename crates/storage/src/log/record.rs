@@ -10,8 +10,10 @@ use crate::bytes::{Bytes, Put};
 use crate::element::{Change, ChangeKind, MAX_ID_BYTES, Operation, ShardCopy};
 use crate::log::frame::{Body, MAX_BODY_BYTES};
 use crate::segment::{SegmentId, SegmentMeta, put_origin, take_origin};
-use crate::shard_record::{put_epoch, put_shard_record, take_epoch, take_shard_record};
-use crate::{ASIDE_FORMAT, FIRST_FORMAT, REPLICA_FORMAT};
+use crate::shard_record::{
+    has_floor, put_epoch, put_shard_record, take_epoch, take_shard_record,
+};
+use crate::{ASIDE_FORMAT, FIRST_FORMAT, FLOOR_FORMAT, REPLICA_FORMAT};
 
 const CREATE_CORPUS: u8 = 1;
 const DROP_CORPUS: u8 = 2;
@@ -103,6 +105,11 @@ impl Record {
     /// The format version of the files that can hold it.
     pub(crate) fn format(&self) -> u32 {
         match self {
+            Self::Operation(Operation::Install(records))
+                if records.iter().any(|(_, record)| has_floor(record)) =>
+            {
+                FLOOR_FORMAT
+            }
             Self::Operation(Operation::Copied(copy)) if copy.is_in_parts() => ASIDE_FORMAT,
             Self::Operation(Operation::Install(_) | Operation::Copied(_)) => REPLICA_FORMAT,
             Self::Operation(
@@ -126,7 +133,9 @@ impl Record {
             INSERT => Self::change(decode_change(ChangeKind::Insert, &mut bytes)?),
             REMOVE => Self::change(decode_change(ChangeKind::Remove, &mut bytes)?),
             MARK => Self::Mark,
-            INSTALL if format >= REPLICA_FORMAT => Self::Operation(decode_install(&mut bytes)?),
+            INSTALL if format >= REPLICA_FORMAT => {
+                Self::Operation(decode_install(&mut bytes, format)?)
+            }
             COPIED if format >= REPLICA_FORMAT => Self::Operation(decode_copied(&mut bytes)?),
             COPIED_IN_PARTS if format >= ASIDE_FORMAT => {
                 Self::Operation(decode_copied_in_parts(&mut bytes)?)
@@ -204,7 +213,7 @@ fn decode_create(bytes: &mut Bytes<'_>) -> Result<Operation, DecodeError> {
     Ok(Operation::CreateCorpus { uid, layout })
 }
 
-fn decode_install(bytes: &mut Bytes<'_>) -> Result<Operation, DecodeError> {
+fn decode_install(bytes: &mut Bytes<'_>, format: u32) -> Result<Operation, DecodeError> {
     let count = bytes.u32().ok_or(DecodeError::Short)?;
     let mut installed: Vec<(ShardId, Arc<ShardRecord>)> = Vec::new();
     for _ in 0..count {
@@ -215,6 +224,9 @@ fn decode_install(bytes: &mut Bytes<'_>) -> Result<Operation, DecodeError> {
             return Err(DecodeError::Shards);
         }
         let record = take_shard_record(bytes).ok_or(DecodeError::Shards)?;
+        if has_floor(&record) && format < FLOOR_FORMAT {
+            return Err(DecodeError::Shards);
+        }
         installed.push((shard, Arc::new(record)));
     }
     Ok(Operation::Install(installed))

@@ -94,6 +94,15 @@ fn sample_3() -> Manifest {
     manifest
 }
 
+/// With a floor.
+fn sample_4() -> Manifest {
+    let mut manifest = sample_2();
+    for (shard, replica) in &mut manifest.replicas {
+        replica.record = Arc::new(shard_record::tests::with_floor(u64::from(shard.0) + 1));
+    }
+    manifest
+}
+
 /// The sample's bytes after a change, under a sound checksum.
 fn resealed(change: impl FnOnce(&mut [u8])) -> Vec<u8> {
     let mut bytes = sample().encode();
@@ -126,6 +135,15 @@ fn a_manifest_is_as_recorded() {
     assert_eq!(Manifest::decode(&sample_2().encode()), Ok(sample_2()));
     compare_with_golden("manifest-3", &sample_3().encode());
     assert_eq!(Manifest::decode(&sample_3().encode()), Ok(sample_3()));
+    compare_with_golden("manifest-4", &sample_4().encode());
+    assert_eq!(Manifest::decode(&sample_4().encode()), Ok(sample_4()));
+    // No earlier format has floors.
+    let mut bytes = sample_4().encode();
+    bytes.truncate(bytes.len() - SEAL_BYTES);
+    bytes[8] = 3;
+    seal(&mut bytes, 0);
+    let refused = Manifest::decode(&bytes).unwrap_err();
+    assert!(matches!(refused, Fault::Damaged { .. }), "{refused:?}");
 }
 
 /// So a program of version 1 reads whatever says nothing of replicas.
@@ -248,8 +266,8 @@ fn foreign_newer_and_damaged_manifests_are_told_apart() {
         "DIR/manifest is no manifest of simshard, give another directory or move it away"
     );
     assert_eq!(
-        message(&resealed(|bytes| bytes[8] = 4)),
-        "DIR/manifest has format version 4, this program reads 3: use a newer simshard"
+        message(&resealed(|bytes| bytes[8] = 5)),
+        "DIR/manifest has format version 5, this program reads 4: use a newer simshard"
     );
     let mut bytes = sample().encode();
     bytes[100] ^= 1;

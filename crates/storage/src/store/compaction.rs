@@ -1,8 +1,12 @@
 //! Merging segments, so that a lookup reads few and what was superseded goes.
 //!
 //! # Invariants
-//! - CO1: only neighbours in age are merged, and nothing but superseded states and dropped corpora is left out.
+//! - CO1: only neighbours in age are merged, and nothing but superseded states, dropped corpora and forgotten tombstones is
+//!   left out.
 //! - CO2: after compaction, no shard has [`WIDTH`] segments of one size class, newest last.
+//! - TD1: a tombstone goes only with all that it outdoes. So all segments of the shard are merged then, and each change
+//!   that is in memory, or would be replayed, has a later version: it came after the record by which the tombstone is
+//!   settled.
 //! - CO3: after compaction, less than one part in [`MOST_WASTED`] of each segment is of dropped corpora.
 
 use std::cmp::Ordering;
@@ -10,12 +14,12 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::Instant;
 
-use simshard_topology::{CorpusUid, ShardId};
+use simshard_topology::{CorpusUid, ShardId, Version};
 
 use super::catalog::Catalog;
 use super::upkeep::Upkeep;
 use crate::error::MaintenanceError;
-use crate::merge::Merge;
+use crate::merge::{Merge, Remembered};
 use crate::segment::Segment;
 
 /// Segments of one size class that are merged into one of the next. That class is larger by the same factor.
@@ -81,8 +85,10 @@ impl Upkeep<'_> {
                 let segments = Arc::clone(&shard.read().segments);
                 let sizes: Vec<u64> = segments.iter().map(|segment| segment.elements()).collect();
                 let is_damaged = segments.iter().any(|segment| segment.is_damaged());
-                let chosen =
-                    choose(&sizes).or_else(|| wasteful(&segments, |corpus| catalog.holds(corpus)));
+                let all = || self.collects(*id).then_some(0..segments.len());
+                let chosen = all()
+                    .or_else(|| choose(&sizes))
+                    .or_else(|| wasteful(&segments, |corpus| catalog.holds(corpus)));
                 Some((*id, segments, chosen.filter(|_| !is_damaged)?))
             });
         let most = candidates.max_by_key(|(_, segments, _)| segments.len());
@@ -103,6 +109,26 @@ impl Upkeep<'_> {
         Ok(Some(segments.len()))
     }
 
+    /// The version up to which tombstones of a shard may go with a merge of all its segments (TD1).
+    fn droppable(&self, shard: ShardId) -> Version {
+        let first_sequence = self.disk.manifest.lock().first_sequence;
+        let replicas = self.store.replicas.read();
+        replicas.droppable(shard, first_sequence)
+    }
+
+    /// Whether tombstones of a shard can go that could not when all its segments were merged last.
+    fn collects(&self, shard: ShardId) -> bool {
+        let collected = self.disk.collected.lock().get(&shard).copied();
+        let has_segments = self.store.read(shard).is_ok_and(|shard| !shard.segments.is_empty());
+        has_segments && self.droppable(shard) > collected.unwrap_or(Version::NONE)
+    }
+
+    /// Whether these are all segments of a shard.
+    fn are_all(&self, shard: ShardId, merged: &[Arc<Segment>]) -> bool {
+        let held = self.store.read(shard);
+        held.is_ok_and(|held| held.segments.len() == merged.len())
+    }
+
     /// Puts one segment in the place of several neighbours.
     fn merge(
         &self,
@@ -111,13 +137,20 @@ impl Upkeep<'_> {
         catalog: &Catalog,
     ) -> Result<(), MaintenanceError> {
         let Self { store, disk, .. } = self;
+        // Segments come behind these meanwhile, of changes that have later versions.
+        let settled = if self.are_all(shard, merged) {
+            self.droppable(shard)
+        } else {
+            Version::NONE
+        };
         let streams: Result<Vec<_>, _> = merged
             .iter()
             .map(|segment| segment.scan_all(|corpus| catalog.holds(corpus)))
             .collect();
+        let elements = Remembered::new(Merge::new(streams?), settled)?;
         let id = disk.next_segment(shard);
         let make_way = || self.make_way(shard);
-        let meta = self.write_segment(id, Merge::new(streams?), make_way)?;
+        let meta = self.write_segment(id, elements, make_way)?;
         self.sync_segments()?;
         let opened = meta.map(|meta| disk.open(id, meta)).transpose();
         // No manifest names it yet.
@@ -132,6 +165,9 @@ impl Upkeep<'_> {
         let segments = Arc::make_mut(&mut changed.segments);
         replace(segments, merged, opened.map(Arc::new));
         drop(changed);
+        if settled > Version::NONE {
+            disk.collected.lock().insert(shard, settled);
+        }
         self.delete_all(merged)
     }
 

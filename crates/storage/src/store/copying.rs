@@ -1,20 +1,21 @@
 //! A shard as others copy it: a view of it at the source.
 //!
 //! # Invariants
-//! - CY1: a view has all that the source had applied when it was pinned, tombstones included, and stays as it is.
+//! - CY1: a view has all that the source had applied when it was pinned, and stays as it is: tombstones too, but for those
+//!   that were settled and dropped. Where it is compared, no settled one counts (DC5).
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use simshard_simhash::{Fingerprint, Tables};
-use simshard_topology::replication::{Epoch, Pin, is_later};
+use simshard_topology::replication::{Epoch, Pin};
 use simshard_topology::{CorpusUid, ShardId, Version};
 
 use super::Store;
 use super::catalog::Corpus;
 use crate::delta::{
-    CellDigester, CellSums, Compared, CopyRange, Digest, RangeElements, ReplicaComparison, compare,
-    elements_per_range,
+    CellDigester, CellSums, Compared, CopyRange, Digest, RangeElements, ReplicaComparison,
+    Versions, compare, elements_per_range,
 };
 use crate::element::Element;
 use crate::error::ReadError;
@@ -29,6 +30,8 @@ pub struct Pinned {
     pub pin: Pin,
     /// The corpora that the source held.
     pub corpora: Vec<Corpus>,
+    /// What is settled by the record of this epoch.
+    pub settled: Version,
     memtable: Memtable,
     frozen: Arc<Memtable>,
     segments: Arc<Vec<Arc<Segment>>>,
@@ -49,7 +52,7 @@ impl Pinned {
         let in_memory = self.memtable.elements() + self.frozen.elements();
         let per_range = elements_per_range(segments.sum::<u64>() + in_memory);
         let corpora = self.corpora.iter().map(|corpus| corpus.uid);
-        compare(&mut self.elements()?, corpora, until, per_range, visit)
+        compare(&mut self.elements()?, corpora, self.compared(until), per_range, visit)
     }
 
     /// Visits the ends of ranges of at least `per_range` elements each, until `visit` returns false (DC2). Their digests
@@ -68,7 +71,7 @@ impl Pinned {
             Compared::Later(_) => true,
             Compared::RangeEnd(last, digest) => visit(corpus, last, digest),
         };
-        compare(&mut self.elements()?, corpora, until, per_range, visit)?;
+        compare(&mut self.elements()?, corpora, self.compared(until), per_range, visit)?;
         Ok(())
     }
 
@@ -86,11 +89,11 @@ impl Pinned {
         let both: Arc<[CorpusUid]> = held.filter(|uid| corpora.contains(uid)).collect();
         let compared = Arc::clone(&both);
         let elements = self.elements_of(move |uid| compared.binary_search(&uid).is_ok())?;
-        Ok(ReplicaComparison::new(elements, both, until))
+        Ok(ReplicaComparison::new(elements, both, self.compared(until)))
     }
 
     /// The sums of the cells of `shard`, which this is (DC4): of the elements of these corpora that have no later version
-    /// than `until`.
+    /// than `until`, without tombstones up to `settled`.
     ///
     /// # Errors
     /// If a segment cannot be read.
@@ -99,7 +102,9 @@ impl Pinned {
         shard: ShardId,
         corpora: &[CorpusUid],
         until: Version,
+        settled: Version,
     ) -> Result<CellSums, ReadError> {
+        let compared = Versions { until, settled };
         let held = self
             .corpora
             .iter()
@@ -110,7 +115,7 @@ impl Pinned {
         let mut elements = self.elements_of(|uid| tables.contains_key(&uid))?;
         let mut cells = CellDigester::new(shard);
         while let Some((uid, element)) = elements.element() {
-            if !is_later(element.into(), until) {
+            if compared.has(element.into()) {
                 cells.add(uid, &tables[&uid], element);
             }
             elements.advance()?;
@@ -135,6 +140,13 @@ impl Pinned {
             part.advance()?;
         }
         Ok(())
+    }
+
+    const fn compared(&self, until: Version) -> Versions {
+        Versions {
+            until,
+            settled: self.settled,
+        }
     }
 
     /// The elements of the corpora that were held.
@@ -171,10 +183,12 @@ impl Store {
             return Ok(None);
         };
         let corpora = self.corpora();
+        let settled = replicas.settled(shard);
         let shard = self.read(shard)?;
         Ok(Some(Pinned {
             pin,
             corpora,
+            settled,
             memtable: shard.memtable.clone(),
             frozen: Arc::clone(&shard.frozen),
             segments: Arc::clone(&shard.segments),

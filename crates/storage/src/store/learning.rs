@@ -10,7 +10,7 @@ use simshard_topology::{CorpusUid, ShardId, Version};
 use super::scrub::LOCK_TIMEOUT;
 use super::{Disk, Store};
 use crate::delta::{
-    CompareError, Comparison, CopyRange, Differing, Digest, RangeElements, is_outdone,
+    CompareError, Comparison, CopyRange, Differing, Digest, RangeElements, Versions, is_outdone,
 };
 use crate::element::{Element, ShardCopy};
 use crate::error::{ReadError, WriteError};
@@ -39,6 +39,8 @@ pub struct CopyBase {
     store: Arc<Store>,
     shard: ShardId,
     added: Epoch,
+    /// What is settled by the learner's record, as long as it is a learner.
+    settled: Version,
     segments: Vec<Arc<Segment>>,
 }
 
@@ -63,7 +65,11 @@ impl CopyBase {
     /// If no file can be made for it, or what was set aside cannot be read.
     pub fn begin(&self, mut corpora: Vec<CorpusUid>) -> Result<CopyWriter<'_>, CopyError> {
         corpora.sort_unstable();
-        let comparison = Comparison::new(self.elements(&corpora)?, self.until());
+        let compared = Versions {
+            until: self.until(),
+            settled: self.settled,
+        };
+        let comparison = Comparison::new(self.elements(&corpora)?, compared);
         Ok(CopyWriter {
             base: self,
             corpora,
@@ -289,6 +295,7 @@ impl Store {
         shard: ShardId,
         added: Epoch,
     ) -> Result<Option<CopyBase>, ReadError> {
+        let settled = self.replicas.read().settled(shard);
         let Some(held) = self.shard(shard)?.try_read_for(LOCK_TIMEOUT) else {
             return Ok(None);
         };
@@ -298,6 +305,7 @@ impl Store {
             store: Arc::clone(self),
             shard,
             added,
+            settled,
             segments: aside.segments.clone(),
         }))
     }

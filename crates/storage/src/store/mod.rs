@@ -49,12 +49,12 @@ mod upkeep;
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use parking_lot::{Mutex, RwLock, RwLockReadGuard};
 use simshard_simhash::Fingerprint;
 use simshard_topology::replication::StoreId;
-use simshard_topology::{CorpusUid, ShardId, ShardSet};
+use simshard_topology::{CorpusUid, ShardId, ShardSet, Version};
 
 use crate::directory::{Directory, StoredFile};
 use crate::disk_space::DiskSpace;
@@ -122,6 +122,8 @@ pub struct Store {
     memory: AtomicUsize,
     /// Bytes of the log since memtables were last set aside, about.
     logged: AtomicUsize,
+    /// Whether tombstones may go once memtables are written.
+    has_settled: AtomicBool,
     /// `None` keeps everything in memory.
     disk: Option<Disk>,
     maintenance: Maintenance,
@@ -145,6 +147,8 @@ struct Disk {
     cache: Arc<BlockCache>,
     space: DiskSpace,
     resting: Mutex<Resting>,
+    /// Up to which version tombstones of shards have gone, or were left to the next time.
+    collected: Mutex<BTreeMap<ShardId, Version>>,
     /// Locked as long as it is open.
     _lock: Box<dyn StoredFile>,
 }
@@ -161,6 +165,7 @@ impl Store {
             replicas: RwLock::new(Replicas::new(StoreId([0; 16]))),
             memory: AtomicUsize::new(0),
             logged: AtomicUsize::new(0),
+            has_settled: AtomicBool::new(false),
             disk: None,
             maintenance: Maintenance::default(),
             tail: Mutex::new(Some(Tail::nowhere())),
@@ -296,6 +301,9 @@ impl Store {
     pub(crate) fn note_applied(&self, sequence: u64, bytes: usize) {
         self.logged.fetch_add(bytes, Ordering::Relaxed);
         self.maintenance.note_applied(sequence, self.fullness());
+        if self.has_settled.swap(false, Ordering::Relaxed) && self.disk.is_some() {
+            self.maintenance.ask_for_flush();
+        }
         self.maintenance.wait_for_room();
     }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize};
 
 use parking_lot::{Mutex, RwLock};
 use simshard_topology::replication::{Epoch, ShardRecords};
@@ -106,9 +106,11 @@ impl Store {
             manifest: Mutex::new(manifest),
             cache,
             resting: Mutex::default(),
+            collected: Mutex::new(log.replicas.collected()),
             _lock: lock,
         };
         let applied = log.tail.sequence - 1;
+        log.replicas.note_replayed(applied);
         let in_memory = |shard: &Shard| shard.memtable.bytes() + shard.aside.memtable.bytes();
         let memory = shards.values().map(in_memory).sum();
         let store = Self {
@@ -118,6 +120,7 @@ impl Store {
             replicas: RwLock::new(log.replicas),
             memory: AtomicUsize::new(memory),
             logged: AtomicUsize::new(log.tail.needed_bytes),
+            has_settled: AtomicBool::new(false),
             disk: Some(disk),
             maintenance: Maintenance::default(),
             tail: Mutex::new(Some(log.tail)),

@@ -7,9 +7,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use simshard_topology::replication::{
-    Entry, Epoch, InstallError, Pin, Replica, Role, ShardRecord, ShardRecords, StoreId,
+    Entry, Epoch, InstallError, Pin, Replica, Role, Sent, ShardRecord, ShardRecords, StoreId,
 };
-use simshard_topology::{ShardId, ShardSet};
+use simshard_topology::{ShardId, ShardSet, Version};
 
 use crate::element::Operation;
 use crate::manifest::{Manifest, ReplicaMeta};
@@ -55,6 +55,8 @@ pub(crate) struct Held {
     pub(super) replica: Replica,
     /// Records of the log before this sequence are no part of the shard.
     replay_start: u64,
+    /// The record of the log by which something was settled last. While it may be replayed, so may be what stands before it.
+    settled_at: u64,
 }
 
 impl Replicas {
@@ -73,6 +75,7 @@ impl Replicas {
         let held = |meta: &ReplicaMeta| Held {
             replica: Replica::restored(store, Arc::clone(&meta.record), meta.role),
             replay_start: meta.replay_start,
+            settled_at: u64::MAX,
         };
         let replicas = manifest.replicas.iter();
         Self {
@@ -169,7 +172,11 @@ impl Replicas {
         for (shard, entry) in entries {
             let held = self.held(*shard);
             let before = held.copying();
+            let settled = held.settled();
             let is_set_aside = held.replica.apply(entry);
+            if held.settled() > settled {
+                held.settled_at = sequence;
+            }
             let begins_anew = held.copying().is_some() && held.copying() != before;
             if begins_anew {
                 held.replay_start = sequence + 1;
@@ -209,6 +216,63 @@ impl Replicas {
     /// Those of these shards for which the store takes no changes by these epochs.
     pub(crate) fn refused(&self, epochs: &[(ShardId, Epoch)]) -> ShardSet {
         self.without(epochs, Replica::takes)
+    }
+
+    /// Those of these shards which take no change of this version, and the version that it must be above for all of them.
+    pub(crate) fn late(
+        &self,
+        shards: impl Iterator<Item = ShardId>,
+        version: Version,
+        sent: Sent,
+    ) -> (ShardSet, Version) {
+        let (mut late, mut above) = (ShardSet::EMPTY, Version::NONE);
+        for shard in shards {
+            let held = self.by_shard.get(&shard);
+            let bar = held.map_or(Version::NONE, |held| held.replica.bar(sent));
+            // Without a floor every version is above it.
+            if bar > Version::NONE && version <= bar {
+                late.insert(shard);
+                above = above.max(bar);
+            }
+        }
+        (late, above)
+    }
+
+    /// The version up to which tombstones of a shard may go from segments, if nothing of the log before `first_sequence`
+    /// is replayed any more (FL5, TD1).
+    pub(crate) fn droppable(&self, shard: ShardId, first_sequence: u64) -> Version {
+        let held = self.by_shard.get(&shard);
+        let held = held.filter(|held| held.settled_at < first_sequence);
+        match held.and_then(|held| held.replica.standing()) {
+            Some((record, Role::InSync)) => record.settled,
+            Some((_, Role::None | Role::Copying { .. } | Role::Copied { .. })) | None => {
+                Version::NONE
+            }
+        }
+    }
+
+    /// What is settled by the record of a shard that is applied.
+    pub(crate) fn settled(&self, shard: ShardId) -> Version {
+        self.by_shard.get(&shard).map_or(Version::NONE, Held::settled)
+    }
+
+    /// What is settled of each shard. Where a start leaves tombstones that could go, they go the next time.
+    pub(super) fn collected(&self) -> BTreeMap<ShardId, Version> {
+        let settled = self.by_shard.iter();
+        settled.map(|(shard, held)| (*shard, held.settled())).collect()
+    }
+
+    /// The highest version up to which a shard is settled.
+    pub(crate) fn highest_settled(&self) -> Version {
+        let settled = self.by_shard.values().map(Held::settled);
+        settled.max().unwrap_or(Version::NONE)
+    }
+
+    /// Takes note that the log was replayed up to this record, the last one.
+    pub(crate) fn note_replayed(&mut self, last: u64) {
+        for held in self.by_shard.values_mut() {
+            held.settled_at = last;
+        }
     }
 
     /// Those of these shards for which the store answers no reads by these epochs, or has queued a later record.
@@ -323,12 +387,19 @@ impl Replicas {
         let new = || Held {
             replica: Replica::new(self.store),
             replay_start: 0,
+            settled_at: 0,
         };
         self.by_shard.entry(shard).or_insert_with(new)
     }
 }
 
 impl Held {
+    /// What is settled by the record that is applied.
+    fn settled(&self) -> Version {
+        let standing = self.replica.standing();
+        standing.map_or(Version::NONE, |(record, _)| record.settled)
+    }
+
     /// Whether the record that is applied does not name the store.
     fn has_left(&self) -> bool {
         matches!(self.replica.standing(), Some((_, Role::None)))

@@ -1,14 +1,15 @@
 //! What a store does for each shard, by the records of its log.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use simshard_topology::replication::{
     Epoch, Role, ShardEpochs, ShardRecord, ShardRecords, StoreId,
 };
-use simshard_topology::{CorpusUid, ShardId, ShardSet};
+use simshard_topology::{CorpusUid, ShardId, ShardSet, Version};
 
 use super::Store;
-use super::replicas::entries_of;
+use super::replicas::{Replicas, entries_of};
 use crate::element::Operation;
 use crate::error::MaintenanceError;
 
@@ -41,8 +42,16 @@ impl Store {
         let needs_right = copied.is_some() || !anew.is_empty();
         let _right = needs_right.then(|| self.right_to_change_segments());
         let mut replicas = self.replicas.write();
+        let settled = |replicas: &Replicas| -> Vec<Version> {
+            let shards = entries.iter().map(|(shard, _)| *shard);
+            shards.map(|shard| replicas.settled(shard)).collect()
+        };
+        let before = settled(&replicas);
         replicas.sync(&entries);
         replicas.apply(&entries, sequence);
+        if settled(&replicas) != before {
+            self.has_settled.store(true, Ordering::Relaxed);
+        }
         if !anew.is_empty() {
             self.begin_anew(anew);
         }
@@ -197,6 +206,12 @@ impl Store {
         } else {
             epochs.iter().map(|(shard, _)| *shard).collect()
         }
+    }
+
+    /// The highest version up to which one of the shards is settled that the store holds.
+    #[must_use]
+    pub fn highest_settled(&self) -> Version {
+        self.replicas.read().highest_settled()
     }
 
     /// Whether the store has applied an earlier record of one of these shards.

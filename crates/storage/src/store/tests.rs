@@ -6,6 +6,7 @@ mod copies;
 mod create;
 mod drops;
 mod failure;
+mod floors;
 mod hanging;
 mod ids;
 mod inspect;

@@ -92,6 +92,8 @@ impl ShardRecord {
             hot: 0,
             want: self.want,
             min_in_sync: self.min_in_sync,
+            // What comes late is older than what fills the shard. Nothing of that was compared here.
+            floor: self.floor,
             ..first
         })
     }

@@ -19,6 +19,7 @@
 //! | `step` | what a record may become |
 //! | `next_step` | what a store makes of a record |
 //! | `heat` | which stores in sync hold tables |
+//! | `floor` | up to which version tombstones may be dropped |
 //! | `force` | what an operator alone may decide |
 //! | `replica` | what a store holds of a shard, by the records of its log |
 //! | `copy` | what a copy sends, and what may stay |
@@ -44,6 +45,7 @@
 //! - RI12: a learner takes writes only once a store in sync has synced the record that added it.
 
 mod copy;
+mod floor;
 mod force;
 mod heat;
 mod incarnation;
@@ -58,6 +60,7 @@ mod tests;
 mod write;
 
 pub use copy::{is_later, may_stay};
+pub use floor::{is_forgotten, may_settle};
 pub use force::ForceError;
 pub use heat::Searched;
 pub use incarnation::{
@@ -72,4 +75,4 @@ pub use record::{
 pub use replica::{Entry, InstallError, Pin, Replica, Role};
 pub use scrub::repaired;
 pub use step::{Step, StepError};
-pub use write::{Outcome, State, Write, decide};
+pub use write::{Outcome, Sent, State, Write, decide};

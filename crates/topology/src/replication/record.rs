@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use uuid::Uuid;
 
-use crate::ShardId;
+use crate::{ShardId, Version};
 
 /// The identity of a store, the data directory of a node: the bytes of a UUID. A disk that was emptied gets another.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -105,6 +105,12 @@ pub struct ShardRecord {
     pub hot: u8,
     /// How many stores in sync an eviction leaves at least.
     pub min_in_sync: u8,
+    /// No change is taken at this version or a lower one.
+    pub floor: Version,
+    /// Whether repairs are not taken either up to the floor, while stores are compared up to there.
+    pub is_frozen: bool,
+    /// Tombstones of this version or a lower one may be dropped. All stores in sync had the same up to here.
+    pub settled: Version,
 }
 
 /// The records of shards, as the metadata has them.
@@ -135,6 +141,9 @@ impl ShardRecord {
             want: 0,
             hot: 0,
             min_in_sync: 0,
+            floor: Version::NONE,
+            is_frozen: false,
+            settled: Version::NONE,
         };
         record.with_want(stores.len() as u8)
     }

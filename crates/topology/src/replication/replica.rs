@@ -22,6 +22,8 @@
 use std::sync::Arc;
 
 use super::record::{Epoch, ShardRecord, StoreId};
+use super::write::Sent;
+use crate::Version;
 
 /// A record of the log that says what the store is to the shard.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -265,6 +267,17 @@ impl Replica {
     pub fn takes(&self, epoch: Epoch) -> bool {
         let is_last = self.appended.epoch() == epoch;
         is_last && self.synced.epoch() == epoch && self.appended.role != Role::None
+    }
+
+    /// The version that a change must be above to be appended now. If it is not, it is answered as one that a newer state
+    /// outdoes (FL2).
+    pub fn bar(&self, sent: Sent) -> Version {
+        let record = self.appended.record.as_ref();
+        record.map_or(Version::NONE, |record| match sent {
+            Sent::ByRouter => record.floor,
+            Sent::ToRepair if record.is_frozen => record.floor,
+            Sent::ToRepair => record.settled,
+        })
     }
 
     /// Whether reads of a router that knows the record of `epoch` are answered. A shard that is not answered is refused;

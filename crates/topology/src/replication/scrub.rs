@@ -6,21 +6,25 @@
 //!
 //! # Invariants
 //! - SB1: an element differs if its states do, and none of them is later than the version that a scrub compares. A later
-//!   one may still be on its way.
+//!   one may still be on its way. A settled tombstone is no different from nothing (FL4).
 //! - SB2: a repair carries what a store in sync had applied, and other stores take it at that same epoch only. At a later
 //!   one, a change may have been acknowledged without the store that was read, and the repair would undo it.
 //! - SB3: what one shard has of a document is carried to its other shards only once all stores of that shard's record have
 //!   it, learners too. Else a change that was given up might be shown by one shard, and be gone from the other.
 
 use super::copy::is_later;
+use super::floor::is_forgotten;
 use super::write::State;
 use crate::Version;
 
 /// The state that all replicas are to have of an element, if theirs differ (SB1). One that has none of it counts as
-/// [`State::NEVER`].
-pub fn repaired(states: &[State], until: Version) -> Option<State> {
+/// [`State::NEVER`]. Of tombstones up to `settled`, some replicas may have dropped theirs.
+pub fn repaired(states: &[State], until: Version, settled: Version) -> Option<State> {
     let newest = states.iter().copied().max()?;
-    let differs = states.iter().any(|state| *state != newest);
+    let is_same = |state: &State| {
+        *state == newest || is_forgotten(*state, settled) && is_forgotten(newest, settled)
+    };
+    let differs = !states.iter().all(is_same);
     (differs && !is_later(newest, until)).then_some(newest)
 }
 
@@ -43,13 +47,14 @@ mod tests {
         for &a in &states {
             for &b in &states {
                 for &c in &states {
-                    for until in 0..5 {
+                    for (until, settled) in (0..5).zip([0, 2, 0, 3, 1]) {
                         let all = [a, b, c];
-                        let are_equal = a == b && b == c;
+                        let is_gone = |one: &State| !one.live && one.version.0 <= settled;
+                        let are_equal = a == b && b == c || all.iter().all(is_gone);
                         let are_settled = all.iter().all(|state| state.version.0 <= until);
                         let newest = all.iter().find(|one| all.iter().all(|other| other <= *one));
                         let expected = newest.filter(|_| !are_equal && are_settled);
-                        assert_eq!(repaired(&all, Version(until)).as_ref(), expected);
+                        assert_eq!(repaired(&all, Version(until), Version(settled)).as_ref(), expected);
                     }
                 }
             }
@@ -58,7 +63,7 @@ mod tests {
 
     #[test]
     fn one_replica_agrees_with_itself() {
-        assert_eq!(repaired(&[state(1, true)], Version(9)), None);
-        assert_eq!(repaired(&[], Version(9)), None);
+        assert_eq!(repaired(&[state(1, true)], Version(9), Version::NONE), None);
+        assert_eq!(repaired(&[], Version(9), Version::NONE), None);
     }
 }

@@ -7,8 +7,11 @@
 //! - EP2: no step is taken from a record that is not sealed.
 //! - EP3: an eviction leaves a store in sync, and at least `min_in_sync`.
 //! - EP4: a store is promoted only by its word that it has copied everything since it was added, this time.
+//!
+//! Floors have invariants of their own: see `floor`.
 
 use super::record::{Epoch, InSync, Learner, ShardRecord, StoreId};
+use crate::Version;
 
 /// One change of who holds a shard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,6 +33,15 @@ pub enum Step {
     },
     /// A hot store in sync gets cold, as more are hot than wished.
     Cool(StoreId),
+    /// No change at this version or a lower one is taken any more, and no repair for now.
+    RaiseFloor(Version),
+    /// Repairs below the floor are taken again.
+    Thaw,
+    /// Tombstones up to the floor may be dropped.
+    Settle {
+        /// The epoch at which all stores in sync were compared up to there, and agreed (FL3).
+        compared: Epoch,
+    },
 }
 
 /// Why a step is refused.
@@ -52,6 +64,18 @@ pub enum StepError {
     /// Ask the learner again: it speaks of an earlier addition.
     #[error("store {0} has not copied the shard since it was added")]
     NotCopied(StoreId),
+    /// Nothing to do.
+    #[error("the floor is at version {0}")]
+    NotAbove(Version),
+    /// Raise the floor first.
+    #[error("repairs are taken below the floor")]
+    NotFrozen,
+    /// Compare the stores again: the record has changed since.
+    #[error("the stores were not compared at epoch {0}")]
+    NotCompared(Epoch),
+    /// Wait until the learner is in sync, or gone.
+    #[error("store {0} is a learner")]
+    HasLearner(StoreId),
 }
 
 impl ShardRecord {
@@ -80,6 +104,9 @@ impl ShardRecord {
             }
             Step::Promote { store, copied } => next.promote(store, copied)?,
             Step::Cool(store) => next.cool(store)?,
+            Step::RaiseFloor(floor) => next.raise_floor(floor)?,
+            Step::Thaw => next.thaw()?,
+            Step::Settle { compared } => next.settle(compared, self.epoch)?,
         }
         next.heat(is_lost);
         Ok(next)

@@ -37,6 +37,15 @@ impl PartialOrd for State {
     }
 }
 
+/// Where a change comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Sent {
+    /// It is an operation, or a late message of one.
+    ByRouter,
+    /// A scrub carries what one store has to others.
+    ToRepair,
+}
+
 /// What a store answers to a change, once it is synced and applied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Outcome {

@@ -153,6 +153,7 @@ pub(super) async fn write_in(
         ids: documents.iter().map(|(_, id)| id.clone()).collect(),
         version: Version::of_wall_time(now.as_nanos() as u64).0,
         beyond_clock: false,
+        repairs: false,
     };
     let item = pb::WorkItem {
         sequence: 1,

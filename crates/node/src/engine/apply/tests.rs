@@ -5,6 +5,7 @@ use std::path::Path;
 use simshard_cluster::random_corpus_uid;
 use simshard_simhash::{Fingerprint, Layout, Tables};
 use simshard_storage::{ChangeKind, Documents, Options};
+use simshard_topology::replication::Sent;
 use simshard_topology::{MapDigest, ShardSet};
 
 use super::*;
@@ -47,7 +48,7 @@ async fn change(engine: &Arc<Engine>, target: &Target, kind: ChangeKind, version
         },
     };
     engine
-        .change(target.clone(), change, false, None)
+        .change(target.clone(), change, Sent::ByRouter, false, None)
         .await
         .unwrap();
 }

@@ -20,7 +20,7 @@ use tokio::task::spawn_blocking;
 use tonic::Status;
 use tracing::info;
 
-use super::differences::{Difference, Found, Key, differences, ranges};
+use super::differences::{Compared, Difference, Found, Key, differences, ranges};
 use super::elements::{Elements, Incoming, Replica};
 use super::repairs::{Repair, repair, repairs};
 use super::telling::Telling;
@@ -207,13 +207,19 @@ impl Between {
             Elements::of_own(pinned, rest, Some(cell)),
             Elements::of_other(incoming),
         ];
-        let (until, most) = (self.until, self.most);
+        let settled = self.record.settled.max(self.record(other)?.settled);
+        let compared = Compared {
+            until: self.until,
+            settled,
+            to_settle: false,
+        };
+        let most = self.most;
         let found = spawn_blocking(move || {
             let is_told = |key: &Key| after.as_ref().is_some_and(|after| key <= after);
             let streams = elements.iter_mut().map(|stream| {
                 stream.skip_while(|next| next.as_ref().is_ok_and(|(key, _)| is_told(key)))
             });
-            let found = differences(streams.collect(), until, most)?;
+            let found = differences(streams.collect(), compared, most)?;
             Ok::<_, Status>((found, elements.iter().map(Elements::bytes).sum()))
         });
         let found = found.await.map_err(|_| NodeError::Stopping)?;

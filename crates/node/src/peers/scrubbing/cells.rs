@@ -21,6 +21,8 @@ pub(crate) async fn sum_cells(
     let (_, record) = held(engine, shard, &request.store)?;
     let corpora = uids(&request.corpora)?;
     let until = Version(request.compared_version);
+    // As high for all shards: one that is below it may have tombstones that others have dropped.
+    let settled = engine.store().highest_settled();
     let permit = engine.scrub_permit().await?;
     let pinned = engine.store().pin(shard, record.epoch);
     let pinned = pinned.map_err(NodeError::from)?;
@@ -29,7 +31,7 @@ pub(crate) async fn sum_cells(
     let pinned = pinned.ok_or_else(wrong_epoch)?;
     let summed = spawn_blocking(move || {
         let _permit = permit;
-        pinned.cells(shard, &corpora, until)
+        pinned.cells(shard, &corpora, until, settled)
     });
     let summed = summed.await.map_err(|_| NodeError::Stopping)?;
     let cells = summed.map_err(NodeError::from)?;

@@ -4,7 +4,7 @@ use std::fmt;
 
 use simshard_simhash::Fingerprint;
 use simshard_storage::{CopyRange, State};
-use simshard_topology::replication::repaired;
+use simshard_topology::replication::{may_settle, repaired};
 use simshard_topology::{CorpusUid, Version};
 
 /// A document.
@@ -70,10 +70,32 @@ impl Found {
     }
 }
 
+/// Which documents differ.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Compared {
+    /// Later versions are not compared.
+    pub(super) until: Version,
+    /// Replicas may have dropped tombstones up to this one.
+    pub(super) settled: Version,
+    /// Whether those count that replicas may not settle, instead of those that they should repair.
+    pub(super) to_settle: bool,
+}
+
+impl Compared {
+    /// The newest of the states of a document that differs.
+    fn newest(self, states: &[State]) -> Option<State> {
+        if !self.to_settle {
+            return repaired(states, self.until, self.settled);
+        }
+        let newest = states.iter().copied().max();
+        newest.filter(|_| !may_settle(states, self.until))
+    }
+}
+
 /// Finds the documents that differ, at most `most`, in what replicas have of the same ranges. Each stream ascends.
 pub(super) fn differences<E>(
     mut streams: Vec<impl Iterator<Item = Result<(Key, State), E>>>,
-    until: Version,
+    compared: Compared,
     most: usize,
 ) -> Result<Found, E> {
     let mut heads = Vec::with_capacity(streams.len());
@@ -89,7 +111,7 @@ pub(super) fn differences<E>(
                 *head = stream.next().transpose()?;
             }
         }
-        let Some(newest) = repaired(&states, until) else {
+        let Some(newest) = compared.newest(&states) else {
             continue;
         };
         if found.differences.len() == most {
@@ -172,7 +194,12 @@ mod tests {
             let elements = replica.iter();
             elements.map(|(key, state)| Ok::<_, Infallible>((key.clone(), *state)))
         });
-        let Ok(found) = differences(streams.collect(), Version(until), most);
+        let compared = Compared {
+            until: Version(until),
+            settled: Version::NONE,
+            to_settle: false,
+        };
+        let Ok(found) = differences(streams.collect(), compared, most);
         found
     }
 

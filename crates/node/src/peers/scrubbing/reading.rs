@@ -6,11 +6,11 @@ use futures_util::future::try_join_all;
 use simshard_proto::shard::v1 as pb;
 use simshard_storage::{CopyRange, Corpus, Pinned};
 use simshard_topology::replication::Epoch;
-use simshard_topology::{CorpusUid, ShardId, ShardSet, Version};
+use simshard_topology::{CorpusUid, ShardId, ShardSet};
 use tokio::task::spawn_blocking;
 use tonic::Status;
 
-use super::differences::{Found, differences};
+use super::differences::{Compared, Found, differences};
 use super::elements::{Elements, Incoming, Replica};
 use crate::engine::Engine;
 use crate::error::NodeError;
@@ -27,8 +27,7 @@ pub(super) struct Replicas {
     pub(super) epoch: Epoch,
     /// By store: so scrubs that wait for each other do not do so in a circle.
     pub(super) others: Vec<Replica>,
-    /// Later versions are not compared.
-    pub(super) until: Version,
+    pub(super) versions: Compared,
     /// Documents that differ of which it takes note, at most.
     pub(super) most: usize,
 }
@@ -86,7 +85,7 @@ impl Replicas {
     /// Asks another replica, and waits until it begins.
     async fn open(&self, other: &Replica, known: &[CopyRange]) -> Result<Incoming, Status> {
         let request = pb::CopyShardRequest {
-            compared_version: self.until.0,
+            compared_version: self.versions.until.0,
             ranges: known.iter().map(range).collect(),
             elements_per_range: ELEMENTS_PER_RANGE,
             ..other.comparison(self.shard, self.epoch)
@@ -103,7 +102,7 @@ impl Replicas {
     ) -> Result<Vec<CopyRange>, Status> {
         let uids: Arc<[CorpusUid]> = reading.corpora.iter().map(|corpus| corpus.uid).collect();
         let compared = std::mem::take(streams).into_iter().map(|mut stream| {
-            let (pinned, uids, until) = (Arc::clone(pinned), Arc::clone(&uids), self.until);
+            let (pinned, uids, until) = (Arc::clone(pinned), Arc::clone(&uids), self.versions.until);
             spawn_blocking(move || {
                 let compared = stream.compare(&pinned, &uids, until);
                 let compared = compared.map_err(|status| stream.replica.explain(&status))?;
@@ -133,9 +132,9 @@ impl Replicas {
         let own = Elements::of_own(pinned, ranges, None);
         let others = streams.into_iter().map(Elements::of_other);
         let mut elements: Vec<Elements> = std::iter::once(own).chain(others).collect();
-        let (until, most) = (self.until, self.most);
+        let (compared, most) = (self.versions, self.most);
         let found = spawn_blocking(move || {
-            let found = differences(elements.iter_mut().collect(), until, most)?;
+            let found = differences(elements.iter_mut().collect(), compared, most)?;
             Ok::<_, Status>((found, elements.iter().map(Elements::bytes).sum::<u64>()))
         });
         let found = found.await;

@@ -11,7 +11,7 @@ use simshard_proto::shard::v1::work_item::Work;
 use simshard_proto::shard::v1::work_outcome::Outcome;
 use simshard_proto::{epochs_from, status_from_bytes};
 use simshard_storage::{Change, ChangeKind, Corpus, Documents, State};
-use simshard_topology::replication::Epoch;
+use simshard_topology::replication::{Epoch, Sent};
 use simshard_topology::{CorpusUid, ShardId, ShardSet};
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
@@ -105,6 +105,7 @@ impl Repair {
             version: self.state.version.0,
             // A removal may be far ahead of all clocks; an insert is not.
             beyond_clock: self.kind() == ChangeKind::Remove,
+            repairs: true,
         }
     }
 }
@@ -131,7 +132,9 @@ pub(super) async fn repair_own(
             shards: ShardSet::from_iter([shard]),
             documents: repair.documents,
         };
-        let outcome = engine.change(target, change, is_removal, None).await?;
+        let outcome = engine
+            .change(target, change, Sent::ToRepair, is_removal, None)
+            .await?;
         if !outcome.refused.is_empty() {
             return Err(NodeError::WrongEpoch(outcome.refused).into());
         }

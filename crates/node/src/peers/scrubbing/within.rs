@@ -10,7 +10,7 @@ use tokio::time::sleep;
 use tonic::Status;
 use tracing::{info, warn};
 
-use super::differences::{Difference, confirmed, ranges};
+use super::differences::{Compared, Difference, confirmed, ranges};
 use super::elements::Replica;
 use super::reading::{Reading, Replicas};
 use super::repairs::{repair, repair_own, repairs};
@@ -56,7 +56,11 @@ impl Within {
                 shard,
                 epoch: record.epoch,
                 others,
-                until: settled(&request),
+                versions: Compared {
+                    until: settled(&request),
+                    settled: record.settled,
+                    to_settle: false,
+                },
                 most: most(&request),
             },
             own,

@@ -13,7 +13,7 @@ use crate::directory::DiskDirectory;
 use crate::element::{Change, ChangeKind, Operation, ShardCopy};
 use crate::log::{self, Appender, LogError, Record, file};
 use crate::segment::{Origin, SegmentId, SegmentMeta};
-use crate::shard_record::tests::sample;
+use crate::shard_record::tests::{sample, with_floor};
 use crate::tests::ForgetfulDirectory;
 use crate::tests::compare_with_golden;
 
@@ -142,6 +142,29 @@ fn a_copy_in_parts_begins_a_file_of_version_3() {
         without_marks(&read),
         (1..).zip(records).collect::<Numbered>()
     );
+}
+
+#[test]
+fn a_record_with_a_floor_begins_a_file_of_version_4() {
+    let memory = ForgetfulDirectory::default();
+    memory.forbid_allocation();
+    let mut appender = open(&memory, LogOptions::default());
+    let record = Arc::new(with_floor(7));
+    let with_floor = Record::Operation(Operation::Install(vec![(ShardId(0x3f), record)]));
+    let batches = [vec![installation()], vec![with_floor]];
+    for batch in &batches {
+        commit(&mut appender, batch).unwrap();
+    }
+    appender.finish().unwrap();
+    assert_eq!(memory.file_names(), [1, 2].map(file::name));
+    compare_with_golden("log-4.log", &memory.bytes(&file::name(2)));
+    let (_, read) = recover(&memory, 1).unwrap();
+    assert_eq!(
+        without_marks(&read),
+        (1..).zip(batches.concat()).collect::<Numbered>()
+    );
+    let body = batches[1][0].encode().unwrap();
+    assert!(Record::decode(&body, 3).is_err());
 }
 
 /// Without a frame, it takes the place of the one of version 1.

@@ -159,10 +159,10 @@ fn files_of_another_store_name_or_format_are_refused() {
     );
 
     let mut newer = header(1).encode().to_vec();
-    newer[8] = 4;
+    newer[8] = 5;
     let message = refusal(&ForgetfulDirectory::with([(file::name(1), newer)]), 1);
     assert!(
-        message.contains("its format is version 4, this program reads version 3"),
+        message.contains("its format is version 5, this program reads version 4"),
         "{message}"
     );
 

@@ -64,7 +64,7 @@ pub(super) fn open(directory: &Path, record: &ShardRecord) -> Fixture {
     Fixture::start(Store::open(directory, holding, small()).unwrap())
 }
 
-fn install(fixture: &Fixture, record: &ShardRecord) {
+pub(super) fn install(fixture: &Fixture, record: &ShardRecord) {
     let (ticket, outcome) = channel();
     let reported = |_, _| record.epoch;
     let is_news = fixture.writer.install(&all(record), reported, ticket);

@@ -5,8 +5,8 @@ use super::comparison::Comparison;
 use super::metadata::Change;
 use super::rules::Rule;
 use super::search::{MOST_WAITING, search};
-use super::world::Config;
-use super::{QUIET, SKEWED, THREE_WRITERS};
+use super::world::{Config, Operation};
+use super::{FLOORS, QUIET, SKEWED, THREE_WRITERS};
 
 /// One store that another one joins.
 const GROWS: Config = Config {
@@ -205,8 +205,187 @@ const MOVED_LATER: Config = Config {
     ..MOVED
 };
 
+/// A document was inserted and removed.
+pub(super) const REMOVED: &[Action] = &[
+    Action::BeginWrite(0),
+    Action::Append {
+        writer: 0,
+        store: 0,
+        epoch: 1,
+    },
+    Action::Append {
+        writer: 0,
+        store: 1,
+        epoch: 1,
+    },
+    Action::Acknowledge {
+        writer: 0,
+        epoch: 1,
+    },
+    Action::BeginWrite(1),
+    Action::Append {
+        writer: 1,
+        store: 0,
+        epoch: 1,
+    },
+    Action::Append {
+        writer: 1,
+        store: 1,
+        epoch: 1,
+    },
+    Action::Acknowledge {
+        writer: 1,
+        epoch: 1,
+    },
+];
+
+/// The same with one store.
+const REMOVED_FROM_ONE: &[Action] = &[
+    Action::BeginWrite(0),
+    Action::Append {
+        writer: 0,
+        store: 0,
+        epoch: 1,
+    },
+    Action::Acknowledge {
+        writer: 0,
+        epoch: 1,
+    },
+    Action::BeginWrite(1),
+    Action::Append {
+        writer: 1,
+        store: 0,
+        epoch: 1,
+    },
+    Action::Acknowledge {
+        writer: 1,
+        epoch: 1,
+    },
+];
+
+/// A store comes while tombstones are dropped.
+pub(super) const JOINED: Config = Config {
+    name: "joined",
+    in_sync: 1,
+    changes: 4,
+    reads: false,
+    before: REMOVED_FROM_ONE,
+    ..FLOORS
+};
+
+/// A store leaves and comes back, and copies only what differs, after the other one has dropped a tombstone. The remove has
+/// not reached it.
+pub(super) const FORGOTTEN: Config = Config {
+    name: "forgotten",
+    changes: 5,
+    in_parts: true,
+    reads: false,
+    before: &[
+        Action::BeginWrite(0),
+        Action::Append {
+            writer: 0,
+            store: 0,
+            epoch: 1,
+        },
+        Action::Append {
+            writer: 0,
+            store: 1,
+            epoch: 1,
+        },
+        Action::Acknowledge {
+            writer: 0,
+            epoch: 1,
+        },
+        Action::Change(Change::Evict(1)),
+        Action::Install { store: 0, epoch: 2 },
+        Action::BeginWrite(1),
+        Action::Append {
+            writer: 1,
+            store: 0,
+            epoch: 2,
+        },
+        Action::Acknowledge {
+            writer: 1,
+            epoch: 2,
+        },
+    ],
+    ..FLOORS
+};
+
+/// A remove is on its way to another shard, which a scrub reads.
+pub(super) const ELSEWHERE: Config = Config {
+    name: "elsewhere",
+    changes: 2,
+    scrubs: 1,
+    elsewhere: true,
+    reads: false,
+    before: REMOVED.split_at(REMOVED.len() - 1).0,
+    ..FLOORS
+};
+
+/// A remove has reached another shard, and a scrub carries it here.
+pub(super) const CARRIED: Config = Config {
+    name: "carried",
+    changes: 2,
+    before: REMOVED.split_at(4).0,
+    ..ELSEWHERE
+};
+
+/// An insert was acknowledged by three stores. A remove has reached the second one, and a later insert the first one.
+pub(super) const SCATTERED: Config = Config {
+    name: "scattered",
+    stores: 3,
+    in_sync: 3,
+    late: false,
+    reads: false,
+    operations: &[
+        super::INSERT,
+        Operation {
+            version: 5,
+            live: false,
+            may_fail: true,
+        },
+        Operation {
+            version: 14,
+            live: true,
+            may_fail: true,
+        },
+    ],
+    before: &[
+        Action::BeginWrite(0),
+        Action::Append {
+            writer: 0,
+            store: 0,
+            epoch: 1,
+        },
+        Action::Append {
+            writer: 0,
+            store: 1,
+            epoch: 1,
+        },
+        Action::Append {
+            writer: 0,
+            store: 2,
+            epoch: 1,
+        },
+        Action::BeginWrite(1),
+        Action::Append {
+            writer: 1,
+            store: 1,
+            epoch: 1,
+        },
+        Action::BeginWrite(2),
+        Action::Append {
+            writer: 2,
+            store: 0,
+            epoch: 1,
+        },
+    ],
+    ..FLOORS
+};
+
 /// The smallest scene that needs each rule.
-const SCENES: [(Rule, Config); 36] = [
+const SCENES: [(Rule, Config); 48] = [
     (
         Rule::OneEvictionAtOnce,
         Config {
@@ -370,6 +549,24 @@ const SCENES: [(Rule, Config); 36] = [
     (Rule::TablesFollow, Config { hot: 1, ..QUIET }),
     (Rule::DeletedByTheOwnLog, MOVED),
     (Rule::DeletedOnceApplied, MOVED_LATER),
+    (Rule::SettledOnceCompared, FLOORS),
+    (Rule::AllInSyncAreCompared, FLOORS),
+    (Rule::ComparedOnceApplied, FLOORS),
+    (Rule::ComparedByThisRecord, FLOORS),
+    (Rule::FloorIsRaisedFirst, FLOORS),
+    (Rule::FrozenWhileCompared, CARRIED),
+    (Rule::LaterStatesSayNothing, SCATTERED),
+    (
+        Rule::LateChangesAreBarred,
+        Config {
+            before: REMOVED,
+            ..FLOORS
+        },
+    ),
+    (Rule::LateRepairsAreBarred, ELSEWHERE),
+    (Rule::NoLearnerIsThere, JOINED),
+    (Rule::LearnersHaveTheFloor, JOINED),
+    (Rule::DroppedOnceSettled, JOINED),
 ];
 
 #[test]

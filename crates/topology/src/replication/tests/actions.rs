@@ -4,13 +4,14 @@ use std::sync::Arc;
 
 use super::checks::{Promise, ended, on_acknowledgement, on_answer};
 use super::comparison::{Comparison, comparisons};
+use super::floors;
 use super::former;
 use super::metadata::{self, Change};
 use super::rules::Rule;
 use super::world::{Config, Logged, OPERATIONS, Phase, Reader, Store, World, id, number};
 use crate::replication::record::Epoch;
 use crate::replication::{
-    Entry, Outcome, Pin, Read, Replica, State, decide, is_later, may_stay, read_quorum,
+    Entry, Outcome, Pin, Read, Replica, Sent, State, decide, is_forgotten, is_later, may_stay, read_quorum,
 };
 use crate::version::Version;
 
@@ -59,12 +60,18 @@ pub(super) enum Action {
     },
     /// A scrub reads what a store has.
     Scrub(u8),
+    /// A scrub reads what another shard of the document has, which an operation has reached.
+    ScrubElsewhere(u8),
     /// A store takes what a scrub read.
     Repair(u8),
     /// Tables are made.
     Warm(u8),
     /// A store deletes what it has, as it holds the shard no more.
     Delete(u8),
+    /// A store is compared with the others.
+    Compare(u8),
+    /// A store drops a tombstone.
+    Drop(u8),
     BeginRead(u8),
     Answer(u8),
     Confirm(u8),
@@ -79,6 +86,7 @@ pub(super) fn actions(config: &Config, world: &World, into: &mut Vec<Action>) {
             Action::Restamp(writer),
             Action::TellFailure(writer),
             Action::GiveUp(writer),
+            Action::ScrubElsewhere(writer),
         ]);
         for epoch in epochs.clone() {
             into.push(Action::Acknowledge { writer, epoch });
@@ -103,6 +111,7 @@ pub(super) fn actions(config: &Config, world: &World, into: &mut Vec<Action>) {
             Action::Answer(store),
             Action::Confirm(store),
         ]);
+        floors::actions(config, store, into);
         into.extend(epochs.clone().map(|epoch| Action::Install { store, epoch }));
         into.extend((0..4).map(|kept| Action::Crash { store, kept }));
         if world.stores[usize::from(store)].copy.is_some() {
@@ -123,7 +132,7 @@ pub(super) fn actions(config: &Config, world: &World, into: &mut Vec<Action>) {
         into.extend(epochs.map(Action::BeginRead));
     }
     if world.history.len() <= config.changes {
-        into.extend(metadata::changes(config).map(Action::Change));
+        into.extend(metadata::changes(config, world).map(Action::Change));
     }
 }
 
@@ -161,9 +170,12 @@ pub(super) fn act(
             comparison,
         } => end_copy(config, world, learner, comparison),
         Action::Scrub(store) => scrub(world, store),
+        Action::ScrubElsewhere(writer) => floors::scrub_elsewhere(config, world, writer),
         Action::Repair(store) => repair(config, world, store),
         Action::Warm(store) => warm(config, world, store),
         Action::Delete(store) => former::delete(config, world, store),
+        Action::Compare(store) => floors::compare(config, world, store),
+        Action::Drop(store) => floors::drop(config, world, store),
         Action::BeginRead(epoch) => begin_read(config, world, epoch),
         Action::Answer(store) => return answer(config, world, store),
         Action::Confirm(store) => return confirm(config, world, store),
@@ -187,7 +199,9 @@ fn begin_write(world: &World, writer: u8) -> Option<World> {
 fn append_write(config: &Config, world: &World, writer: u8, store: u8, epoch: u8) -> Option<World> {
     let operation = &world.writers[usize::from(writer)];
     let held = &world.stores[usize::from(store)];
-    if !matches!(operation.phase, Phase::Active | Phase::Told) || !held.runs() {
+    let is_late = operation.phase == Phase::Acknowledged && config.late;
+    let is_sent = matches!(operation.phase, Phase::Active | Phase::Told) || is_late;
+    if !is_sent || !held.runs() {
         return None;
     }
     let state = operation.write.state();
@@ -196,7 +210,20 @@ fn append_write(config: &Config, world: &World, writer: u8, store: u8, epoch: u8
     if !takes(config, world, store, number) || is_repeated(world, writer, store, epoch) {
         return None;
     }
+    // One that comes late and is outdone already leaves everything as it is.
+    if is_late && held.log.is_empty() && held.data >= state {
+        return None;
+    }
+    let bar = floors::bar(config, held, Sent::ByRouter);
     let mut next = world.clone();
+    if state.version <= bar {
+        let write = &mut next.writers[usize::from(writer)].write;
+        if is_late || write.newer >= bar {
+            return None;
+        }
+        write.answered(id(store), epoch, state, Outcome::Newer(bar));
+        return Some(next);
+    }
     if config.without == Some(Rule::AnswerAfterSync) {
         let write = &mut next.writers[usize::from(writer)].write;
         write.answered(id(store), epoch, state, Outcome::Done);
@@ -449,6 +476,7 @@ fn lose_disk(config: &Config, world: &World, store: u8) -> Option<World> {
         synced: 0,
         copy: None,
         table: None,
+        compared: None,
         ..held.clone()
     };
     Some(next)
@@ -482,7 +510,8 @@ fn end_copy(config: &Config, world: &World, learner: u8, comparison: Comparison)
     let place = usize::from(learner);
     let (pin, source) = world.stores[place].copy?;
     let copied = if config.in_parts {
-        copied(config, source, world.stores[place].aside, comparison)
+        let settled = floors::settled(world, pin.at);
+        copied(config, source, world.stores[place].aside, comparison, settled)
     } else {
         source
     };
@@ -497,10 +526,17 @@ fn end_copy(config: &Config, world: &World, learner: u8, comparison: Comparison)
 }
 
 /// What a copy has of the element, whose range holds others too: what was received, and what stays of what was set aside.
-fn copied(config: &Config, source: State, aside: State, comparison: Comparison) -> State {
+fn copied(
+    config: &Config,
+    source: State,
+    aside: State,
+    comparison: Comparison,
+    settled: Version,
+) -> State {
     let until = Version(comparison.until);
     let is_sent = is_later(source, until);
-    let is_compared = |state: State| !is_sent && !is_later(state, until);
+    let is_compared =
+        |state: State| !is_sent && !is_later(state, until) && !is_forgotten(state, settled);
     let compared = |state| {
         if is_compared(state) {
             state
@@ -546,7 +582,8 @@ fn repair(config: &Config, world: &World, store: u8) -> Option<World> {
         _ => world.record(number).epoch,
     };
     let is_there = held.log.is_empty() && held.data >= state;
-    if !held.runs() || is_there || !held.replica.takes(epoch) {
+    let is_barred = state.version <= floors::bar(config, held, Sent::ToRepair);
+    if !held.runs() || is_there || is_barred || !held.replica.takes(epoch) {
         return None;
     }
     let logged = Logged::Repair { epoch, state };
@@ -624,11 +661,12 @@ fn answer(config: &Config, world: &World, store: u8) -> Option<(World, Option<Pr
     let mut reader = world.reader.clone()?;
     let counts = reader.read.answered(id(store));
     // A cold store refuses.
-    reader.answer = if config.hot > 0 {
+    let answer = if config.hot > 0 {
         held.table?
     } else {
         held.data
     };
+    reader.answer = floors::shown(world, answer);
     counts.then(|| go_on(config, world, reader))
 }
 

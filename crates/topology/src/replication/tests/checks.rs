@@ -1,11 +1,12 @@
 //! The promises, as checks of a state, and of an operation that ends.
 
+use super::floors;
 use super::world::{Config, Logged, Phase, Reader, Store, World};
 use crate::replication::record::{Epoch, ShardRecord, StoreId};
 use crate::replication::replica::Role;
 use crate::replication::{Entry, State, read_quorum, seal_quorum};
 
-use Promise::{EP5, RI1, RI2, RI3, RI4, RI5, RI6, RI8, RI10, RI11, RI12};
+use Promise::{EP5, FL4, RI1, RI2, RI3, RI4, RI5, RI6, RI8, RI10, RI11, RI12};
 
 /// The ids of the promises, as the module's head states them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,11 +22,13 @@ pub(super) enum Promise {
     RI11,
     RI12,
     EP5,
+    FL4,
 }
 
 /// The promise that a new state breaks. If a rule is left out, only what users can see counts.
 pub(super) fn broken(config: &Config, before: &World, world: &World) -> Option<Promise> {
     let seen = in_sync(config, world);
+    let seen = seen.or_else(|| (!floors::are_settled(config, world)).then_some(FL4));
     if seen.is_some() || config.without.is_some() {
         return seen;
     }
@@ -68,7 +71,7 @@ fn in_sync(config: &Config, world: &World) -> Option<Promise> {
         } else {
             RI5
         };
-        let shown = store.durable(config);
+        let shown = floors::shown(world, store.durable(config));
         if let Some(promise) = wrong(world, shown, acknowledged, missing) {
             return Some(promise);
         }
@@ -104,7 +107,7 @@ pub(super) fn on_acknowledgement(
     let written = writer.write.state();
     for id in record.write_set() {
         let store = world.store(id);
-        let state = store.durable(config);
+        let state = floors::shown(world, store.durable(config));
         let holds = !store.is_lost && has_held_since(store, id, record.epoch);
         if holds && state < written && state.live != written.live {
             return Some(RI1);

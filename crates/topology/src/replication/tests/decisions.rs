@@ -13,6 +13,9 @@ fn record(in_sync: u8) -> ShardRecord {
         hot: true,
     };
     ShardRecord {
+        floor: Version::NONE,
+        is_frozen: false,
+        settled: Version::NONE,
         epoch: Epoch::FIRST,
         nonce: 1,
         in_sync: (0..in_sync).map(entry).collect(),

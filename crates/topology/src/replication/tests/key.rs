@@ -48,6 +48,11 @@ fn of_all(bytes: &mut Vec<u8>, world: &World) {
         bytes.push(epoch);
         bytes.extend(of_state(state));
     }
+    bytes.extend(of_state(world.dropped));
+    for record in world.history.iter() {
+        let frozen = u8::from(record.is_frozen);
+        bytes.extend([record.floor.0 as u8, record.settled.0 as u8, frozen]);
+    }
     for writer in &world.writers {
         let write = &writer.write;
         bytes.extend([writer.phase as u8, writer.restamps, u8::from(write.told)]);
@@ -98,6 +103,10 @@ fn of_store_itself(bytes: &mut Vec<u8>, store: &Store) {
     if let Some(table) = store.table {
         bytes.push(0xfc);
         bytes.extend(of_state(table));
+    }
+    if let Some((epoch, state)) = store.compared {
+        bytes.extend([0xfa, epoch]);
+        bytes.extend(of_state(state));
     }
     if let Some((pin, copy)) = &store.copy {
         bytes.push(number(pin.at));

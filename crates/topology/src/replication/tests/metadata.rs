@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::floors;
 use super::rules::Rule;
 use super::world::{Config, Store, World, id};
 use crate::replication::record::{Epoch, ShardRecord, StoreId};
@@ -17,6 +18,9 @@ pub(super) enum Change {
     Promote(u8),
     Heat(u8),
     Cool(u8),
+    Raise(u64),
+    Thaw,
+    Settle,
     /// Two stores leave at once.
     EvictTwo(u8, u8),
     /// An operator lets a store go on alone. Those that answer are bits by their places.
@@ -32,7 +36,7 @@ pub(super) enum Change {
 }
 
 /// All changes that may be tried.
-pub(super) fn changes(config: &Config) -> impl Iterator<Item = Change> {
+pub(super) fn changes(config: &Config, world: &World) -> impl Iterator<Item = Change> {
     let stores = 0..config.stores;
     let of_one = stores.clone().flat_map(|store| {
         [
@@ -71,6 +75,7 @@ pub(super) fn changes(config: &Config) -> impl Iterator<Item = Change> {
         .chain(turned)
         .chain(of_two)
         .chain(forced)
+        .chain(floors::changes(config, world))
 }
 
 /// The state after a change. None if it is refused.
@@ -101,6 +106,9 @@ pub(super) fn change(config: &Config, world: &World, change: Change) -> Option<W
         | Change::Promote(_)
         | Change::Heat(_)
         | Change::Cool(_)
+        | Change::Raise(_)
+        | Change::Thaw
+        | Change::Settle
         | Change::Force { .. } => step(change).ok()?,
     };
     let mut next = world.clone();
@@ -136,7 +144,12 @@ fn step(
     current: &ShardRecord,
     change: Change,
 ) -> Result<ShardRecord, StepError> {
+    let current = &floors::blinded(config, current, change);
     let step = match change {
+        Change::Raise(_) | Change::Thaw | Change::Settle => {
+            let not_compared = StepError::NotCompared(current.epoch);
+            floors::step(config, world, change).ok_or(not_compared)?
+        }
         Change::Keep | Change::EvictTwo(..) | Change::Swap { .. } | Change::Force { .. } => {
             Step::Keep
         }
@@ -163,7 +176,8 @@ fn step(
             _ => replica.reports(),
         }
     };
-    current.after(step, 0, synced, is_lost)
+    let next = current.after(step, 0, synced, is_lost);
+    next.map(|next| floors::with_learners(config, next, change, &world.current().learners))
 }
 
 /// What a learner says that it has copied.

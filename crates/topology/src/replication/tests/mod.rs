@@ -13,6 +13,7 @@ mod actions;
 mod checks;
 mod comparison;
 mod decisions;
+mod floors;
 mod former;
 mod key;
 mod metadata;
@@ -60,6 +61,9 @@ const QUIET: Config = Config {
     keeps: false,
     deletes: false,
     in_parts: false,
+    floors: false,
+    late: false,
+    elsewhere: false,
     hot: 0,
     at_once: true,
     reads: true,
@@ -170,6 +174,28 @@ const HOT_AND_COLD: Config = Config {
     keeps: true,
     ..QUIET
 };
+
+/// An insert and a remove, whose messages come once more, while floors are raised and tombstones dropped.
+const FLOORS: Config = Config {
+    name: "floors",
+    stores: 2,
+    in_sync: 2,
+    changes: 2,
+    floors: true,
+    late: true,
+    operations: REMOVED,
+    ..QUIET
+};
+
+/// An insert, and a remove that may be given up.
+const REMOVED: &[Operation] = &[
+    INSERT,
+    Operation {
+        version: 5,
+        live: false,
+        may_fail: true,
+    },
+];
 
 const SHORT: &[Config] = &[
     GATE,
@@ -309,6 +335,36 @@ const LARGE: &[Config] = &[
     },
 ];
 
+/// With floors.
+const FLOORED: &[Config] = &[
+    Config {
+        changes: 3,
+        before: ablations::REMOVED,
+        ..FLOORS
+    },
+    ablations::JOINED,
+    ablations::FORGOTTEN,
+    ablations::ELSEWHERE,
+    ablations::CARRIED,
+];
+
+/// With floors, searched with `SIMSHARD_LONG` too.
+const FLOORED_LONG: &[Config] = &[
+    Config {
+        reads: false,
+        ..FLOORS
+    },
+    Config {
+        changes: 5,
+        ..ablations::JOINED
+    },
+    Config {
+        changes: 3,
+        ..ablations::ELSEWHERE
+    },
+    ablations::SCATTERED,
+];
+
 /// Searches configurations on all cores, each in turn. Answers how many states were visited.
 fn search_all(configs: &[(&Config, Extent)]) -> usize {
     let (next, states) = (AtomicUsize::new(0), AtomicUsize::new(0));
@@ -377,4 +433,14 @@ fn no_order_of_steps_breaks_a_promise() {
     let states = search_all(&configs);
     println!("{states} states");
     assert!(states >= at_least, "{states} states");
+}
+
+/// FL4, RI1-RI6, RI8, RI10-RI12.
+#[test]
+fn no_order_of_steps_breaks_a_promise_while_tombstones_are_dropped() {
+    let long = std::env::var_os("SIMSHARD_LONG").map_or(&[][..], |_| FLOORED_LONG);
+    let whole = FLOORED.iter().map(|config| (config, Extent::All));
+    let long = long.iter().map(|config| (config, Extent::Limited));
+    let configs: Vec<(&Config, Extent)> = whole.chain(long).collect();
+    println!("{} states", search_all(&configs));
 }

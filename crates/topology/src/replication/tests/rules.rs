@@ -73,4 +73,28 @@ pub(super) enum Rule {
     DeletedByTheOwnLog,
     /// The record that leaves it out is applied then: CY5.
     DeletedOnceApplied,
+    /// What is settled was compared: FL3.
+    SettledOnceCompared,
+    /// On all stores in sync: FL3.
+    AllInSyncAreCompared,
+    /// Each of them had applied the record: FL3.
+    ComparedOnceApplied,
+    /// By the very record that is replaced: FL3.
+    ComparedByThisRecord,
+    /// No learner is there: FL3.
+    NoLearnerIsThere,
+    /// Changes up to what is compared are not taken any more: FL3.
+    FloorIsRaisedFirst,
+    /// Neither are repairs: FL3.
+    FrozenWhileCompared,
+    /// Where a store has a later state, the others agree without it: FL4.
+    LaterStatesSayNothing,
+    /// A store takes no changes up to the floor: FL2.
+    LateChangesAreBarred,
+    /// It takes no repairs up to what is settled: FL2.
+    LateRepairsAreBarred,
+    /// A learner has the floor of its record: FL2.
+    LearnersHaveTheFloor,
+    /// Tombstones go once they are settled: FL5.
+    DroppedOnceSettled,
 }

@@ -35,6 +35,12 @@ pub(super) struct Config {
     pub(super) deletes: bool,
     /// Whether copies take only what differs from what a learner had.
     pub(super) in_parts: bool,
+    /// Whether floors are raised, and tombstones dropped.
+    pub(super) floors: bool,
+    /// Whether messages of operations that were acknowledged may come once more.
+    pub(super) late: bool,
+    /// Whether a scrub reads other shards, too.
+    pub(super) elsewhere: bool,
     /// How many stores are wished hot. With none, tables are not modelled, and every store in sync answers.
     pub(super) hot: u8,
     /// Whether an append, its sync and its effect are one step.
@@ -67,6 +73,8 @@ pub(super) struct World {
     pub(super) scrubs: u8,
     /// What a scrub read last, and the number of the epoch. It may arrive at any store, at any time.
     pub(super) repair: Option<(u8, State)>,
+    /// The newest tombstone that a store has dropped. The code under test knows nothing of it.
+    pub(super) dropped: State,
 }
 
 #[derive(Clone)]
@@ -86,6 +94,8 @@ pub(super) struct Store {
     pub(super) copy: Option<(Pin, State)>,
     /// What tables show, if there are any.
     pub(super) table: Option<State>,
+    /// What the store had when it was compared with others last, and the number of the epoch.
+    pub(super) compared: Option<(u8, State)>,
 }
 
 #[derive(Clone)]
@@ -147,6 +157,9 @@ impl World {
             want: config.in_sync,
             hot: config.hot,
             min_in_sync: 1,
+            floor: Version::NONE,
+            is_frozen: false,
+            settled: Version::NONE,
         });
         let stores = (0..config.stores).map(|store| Store::new(store, &first));
         let writers = config.operations.iter().map(|operation| Writer {
@@ -169,6 +182,7 @@ impl World {
             forces: config.forces,
             scrubs: config.scrubs,
             repair: None,
+            dropped: State::NEVER,
         }
     }
 
@@ -217,6 +231,7 @@ impl Store {
             synced: 0,
             copy: None,
             table: None,
+            compared: None,
         }
     }
 

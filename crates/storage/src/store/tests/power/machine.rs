@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::super::shards_of;
 use super::model::{copied, tables};
 use super::{OWN, owned};
-use crate::delta::{Compared, RangeElements, compare};
+use crate::delta::{Compared, RangeElements, Versions, compare};
 use crate::element::{Operation, ShardCopy};
 use crate::error::MaintenanceError;
 use crate::log::tests::commit;
@@ -16,7 +16,7 @@ use crate::store::{CopyBase, CopyError, Holding, OpenError, Options, Store, entr
 use crate::stored::{SharedChange, Stored};
 use crate::tests::ForgetfulDirectory;
 use crate::writer::{Committer, Failure, Refusal, Sink};
-use simshard_topology::ShardId;
+use simshard_topology::{ShardId, Version};
 use simshard_topology::replication::{Epoch, Role, ShardRecord, ShardRecords, StoreId};
 
 /// Small, so that a few changes fill files of the log. Memtables are written when a step says so, or for the log's sake.
@@ -174,7 +174,9 @@ impl Machine {
             failed.is_ok()
         };
         let mut elements = source.cursor(|_| true);
-        compare(&mut elements, corpora.into_iter(), until, 2, visit)?;
+        let settled = Version::NONE;
+        let versions = Versions { until, settled };
+        compare(&mut elements, corpora.into_iter(), versions, 2, visit)?;
         failed?;
         let ranges = writer.end_ranges()?.to_vec();
         let mut part = RangeElements::within(source.cursor(|_| true), &ranges, until)?;

@@ -1,0 +1,176 @@
+//! Floors: the versions up to which a shard takes no more changes, so that what was removed by then may be forgotten.
+//!
+//! A removed document leaves a tombstone. It outdoes an insert of before that arrives late. Once no such insert is taken
+//! any more, the tombstone is of no use. So a record has two versions. Stores refuse changes up to its *floor*: a router
+//! gives them a new version. While the record is *frozen*, they refuse repairs up to there, too. So what a shard has up to
+//! the floor stays as it is. Once all stores agree on that, it is *settled*: a store may drop tombstones up to there when it
+//! merges segments, and never takes repairs again. If they do not agree, the record is thawed, so that a scrub can repair.
+//!
+//! ```text
+//! raise the floor, frozen  ->  compare all stores in sync, at this epoch  ->  settle  ->  each store drops tombstones
+//!                                                                         ->  or thaw
+//! ```
+//!
+//! Whether a store has dropped a tombstone or not makes no difference: a settled tombstone counts like nothing at all,
+//! where replicas are compared or copied.
+//!
+//! # Invariants
+//! - FL1: neither version ever decreases while a shard has any data, and the settled one is at most the floor.
+//! - FL2: no change at or below the floor of a record is taken by that record or a later one. No repair is at or below what
+//!   is settled, or at or below the floor of a frozen record.
+//! - FL3: what is settled was compared on all stores in sync, by the very record that is replaced, which is frozen. Each of
+//!   them had applied it, and no learner was there.
+//! - FL4: of any two stores in sync that have a state of an element up to what is settled, both have the same, or both
+//!   none that is live.
+//! - FL5: a store drops a tombstone only by a record that it has applied.
+
+use super::record::{Epoch, ShardRecord};
+use super::step::StepError;
+use super::write::State;
+use crate::Version;
+
+impl ShardRecord {
+    /// Whether a state counts like none, as it is a settled tombstone: stores may have dropped it (FL5).
+    #[must_use]
+    pub fn is_forgotten(&self, state: State) -> bool {
+        is_forgotten(state, self.settled)
+    }
+
+    pub(super) fn raise_floor(&mut self, floor: Version) -> Result<(), StepError> {
+        if floor <= self.floor {
+            return Err(StepError::NotAbove(self.floor));
+        }
+        (self.floor, self.is_frozen) = (floor, true);
+        Ok(())
+    }
+
+    pub(super) fn thaw(&mut self) -> Result<(), StepError> {
+        if !self.is_frozen {
+            return Err(StepError::NotFrozen);
+        }
+        self.is_frozen = false;
+        Ok(())
+    }
+
+    /// `before` is the epoch of the record that is replaced.
+    pub(super) fn settle(&mut self, compared: Epoch, before: Epoch) -> Result<(), StepError> {
+        if compared != before {
+            return Err(StepError::NotCompared(before));
+        }
+        if let Some(learner) = self.learners.first() {
+            return Err(StepError::HasLearner(learner.store));
+        }
+        self.thaw()?;
+        self.settled = self.floor;
+        Ok(())
+    }
+}
+
+/// Whether a state is a tombstone that is settled by this version.
+#[must_use]
+pub fn is_forgotten(state: State, settled: Version) -> bool {
+    !state.live && state.version <= settled
+}
+
+/// Whether an element may be settled up to a version, by the states that all stores in sync have of it (FL4). One that has
+/// none counts as [`State::NEVER`]. Later states say nothing: what the store had before is outdone there. But the others
+/// must agree without them, as a later state may be lost with its store.
+#[must_use]
+pub fn may_settle(states: &[State], until: Version) -> bool {
+    let earlier = states.iter().filter(|state| state.version <= until);
+    let mut earlier = earlier.map(|state| state.live.then_some(state.version));
+    let first = earlier.next();
+    first.is_none_or(|first| earlier.all(|state| state == first))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::replication::{Step, StoreId};
+
+    const STORES: [StoreId; 2] = [StoreId([1; 16]), StoreId([2; 16])];
+
+    const fn state(version: u64, live: bool) -> State {
+        State {
+            version: Version(version),
+            live,
+        }
+    }
+
+    fn after(record: &ShardRecord, step: Step) -> Result<ShardRecord, StepError> {
+        record.after(step, 1, |_| record.epoch, |_| false)
+    }
+
+    const fn settle(compared: Epoch) -> Step {
+        Step::Settle { compared }
+    }
+
+    /// FL1, FL3.
+    #[test]
+    fn only_what_was_compared_by_this_record_is_settled_and_no_version_falls() {
+        let first = ShardRecord::first(0, &STORES, 0);
+        let none = Version::NONE;
+        assert_eq!((first.floor, first.settled), (none, none));
+        let early = after(&first, settle(first.epoch));
+        assert_eq!(early.unwrap_err(), StepError::NotFrozen);
+        let raised = after(&first, Step::RaiseFloor(Version(9))).unwrap();
+        assert_eq!((raised.floor, raised.settled), (Version(9), none));
+        let thawed = after(&raised, Step::Thaw).unwrap();
+        let early = after(&thawed, settle(thawed.epoch));
+        assert_eq!(early.unwrap_err(), StepError::NotFrozen);
+        for floor in [8, 9] {
+            let lower = after(&raised, Step::RaiseFloor(Version(floor)));
+            assert_eq!(lower.unwrap_err(), StepError::NotAbove(Version(9)));
+        }
+        let stale = after(&raised, settle(first.epoch));
+        assert_eq!(stale.unwrap_err(), StepError::NotCompared(raised.epoch));
+        let settled = after(&raised, settle(raised.epoch)).unwrap();
+        assert_eq!((settled.floor, settled.settled), (Version(9), Version(9)));
+        let again = after(&settled, settle(settled.epoch));
+        assert_eq!(again.unwrap_err(), StepError::NotFrozen);
+        let raised = after(&settled, Step::RaiseFloor(Version(12))).unwrap();
+        let learner = StoreId([3; 16]);
+        let learning = after(&raised, Step::AddLearner(learner)).unwrap();
+        let both = (learning.floor, learning.settled);
+        assert_eq!(both, (Version(12), Version(9)));
+        let with_learner = after(&learning, settle(learning.epoch));
+        assert_eq!(with_learner.unwrap_err(), StepError::HasLearner(learner));
+    }
+
+    /// FL1: one that begins anew has nothing that was settled, and takes no late changes all the same.
+    #[test]
+    fn forced_records_keep_both_versions_and_a_shard_that_begins_anew_its_floor() {
+        let mut record = ShardRecord::first(0, &STORES, 0);
+        (record.floor, record.settled) = (Version(9), Version(7));
+        let forced = record.forced(STORES[0], 1, |_| true).unwrap();
+        assert_eq!((forced.floor, forced.settled), (Version(9), Version(7)));
+        let other = StoreId([3; 16]);
+        let rebuilt = record.rebuilt(other, 1, |store| store == other).unwrap();
+        let expected = (Version(9), Version::NONE);
+        assert_eq!((rebuilt.floor, rebuilt.settled), expected);
+    }
+
+    /// FL4, for all states of three stores.
+    #[test]
+    fn what_is_settled_is_live_alike_wherever_it_is_not_outdone() {
+        let mut states = vec![State::NEVER];
+        states.extend((1..4).flat_map(|version| [state(version, true), state(version, false)]));
+        for &a in &states {
+            for &b in &states {
+                for &c in &states {
+                    let until = Version(2);
+                    let all = [a, b, c];
+                    let mut agree = true;
+                    for one in all {
+                        for other in all {
+                            let both = one.version <= until && other.version <= until;
+                            let same = one == other || !one.live && !other.live;
+                            agree &= !both || same;
+                        }
+                    }
+                    assert_eq!(may_settle(&all, until), agree, "{all:?}");
+                }
+            }
+        }
+    }
+}
