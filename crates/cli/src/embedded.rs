@@ -248,6 +248,7 @@ impl EmbeddedConfig {
             in_flight_bytes: self.in_flight_bytes,
             drain: self.drain,
             takeover: Takeover::default(),
+            floors: None,
         }
     }
 }

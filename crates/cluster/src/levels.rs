@@ -20,7 +20,7 @@ use crate::store::MetadataError;
 /// The oldest level that this version knows.
 pub(crate) const OLDEST_LEVEL: u32 = 1;
 
-/// The newest one. From level 2 on, shards may be rebuilt, and moves paused: nodes of before know neither.
+/// The newest one. From level 2 on, shards may be rebuilt, moves paused, and floors raised: nodes of before know none of it.
 pub(crate) const NEWEST_LEVEL: u32 = 2;
 
 /// This version of the program.

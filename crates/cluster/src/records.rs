@@ -253,7 +253,7 @@ pub(crate) fn shard_of(key: &str, text: &str) -> Result<ShardRecord, MetadataErr
 
 /// A floor, whether it is frozen, and what is settled.
 fn floor_of(key: &str, raw: &RawFloor) -> Result<(Version, bool, Version), MetadataError> {
-    let version = |text: &String| Ok(Version(nonce_of(key, text)?));
+    let version = |text: &str| nonce_of(key, text).map(Version);
     let (floor, settled) = (version(&raw.version)?, version(&raw.settled)?);
     if floor == Version::NONE || settled > floor {
         return Err(bad(key, "it is settled above its floor".to_owned()));

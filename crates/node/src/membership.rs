@@ -9,7 +9,7 @@ use tokio::sync::watch;
 use crate::ServeError;
 use crate::engine::Engine;
 use crate::installing::install_all;
-use crate::peers::{Peers, Takeover};
+use crate::peers::{FloorPace, Peers, Takeover};
 use crate::reconcile::keep_reconciled;
 use crate::registration::{Registration, RegistrationError};
 
@@ -21,10 +21,14 @@ pub(crate) struct Membership {
 }
 
 impl Membership {
-    pub(crate) fn new(registration: Registration, takeover: Takeover) -> Self {
+    pub(crate) fn new(
+        registration: Registration,
+        takeover: Takeover,
+        floors: Option<FloorPace>,
+    ) -> Self {
         let (store, incarnation) = registration.start();
         Self {
-            peers: Arc::new(Peers::new(store, incarnation, takeover)),
+            peers: Arc::new(Peers::new(store, incarnation, takeover).with_floors(floors)),
             registration,
         }
     }

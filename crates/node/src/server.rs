@@ -20,7 +20,7 @@ use tracing::info;
 use crate::engine::{CorpusRecords, Engine, Threads};
 use crate::grpc::ShardGrpc;
 use crate::membership::Membership;
-use crate::peers::Takeover;
+use crate::peers::{FloorPace, Takeover};
 use crate::reconcile::reconcile;
 use crate::registration::{Registration, RegistrationError};
 
@@ -44,6 +44,8 @@ pub struct NodeConfig {
     pub drain: Duration,
     /// When the node takes shards that it never held, if it has registered itself.
     pub takeover: Takeover,
+    /// When it lets stores drop tombstones, if it has registered itself; never, if that is not given.
+    pub floors: Option<FloorPace>,
 }
 
 /// Why a node could not serve, or serves no longer.
@@ -138,7 +140,11 @@ impl Node {
     /// Lets it publish how far its log is on disk, and end when another process runs on a copy of its directory.
     #[must_use]
     pub fn registered(mut self, registration: Registration) -> Self {
-        self.membership = Some(Membership::new(registration, self.config.takeover));
+        self.membership = Some(Membership::new(
+            registration,
+            self.config.takeover,
+            self.config.floors,
+        ));
         self
     }
 

@@ -350,9 +350,8 @@ impl Reader<'_> {
     fn replica(&mut self) -> Result<(ShardId, ReplicaMeta), Fault> {
         let start = self.offset();
         let replica = take_replica(&mut self.rest);
-        let replica = replica.filter(|(_, meta)| {
-            self.format >= FLOOR_FORMAT || !has_floor(&meta.record)
-        });
+        let replica =
+            replica.filter(|(_, meta)| self.format >= FLOOR_FORMAT || !has_floor(&meta.record));
         replica.ok_or(Fault::damaged(start, "this is no shard with a record"))
     }
 

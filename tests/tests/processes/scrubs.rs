@@ -2,6 +2,7 @@
 //! acknowledged stays, and no document that was removed comes back.
 
 mod between;
+mod floors;
 mod half_written;
 mod stores;
 

@@ -131,7 +131,10 @@ impl Scene {
             documents,
         };
         let target = self.target(epochs);
-        let changed = self.engine.change(target, change, Sent::ByRouter, false, None).await;
+        let changed = self
+            .engine
+            .change(target, change, Sent::ByRouter, false, None)
+            .await;
         changed.unwrap()
     }
 

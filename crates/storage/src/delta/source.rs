@@ -1,8 +1,8 @@
 //! What a source says of a shard.
 
 use simshard_simhash::Fingerprint;
-use simshard_topology::replication::is_later;
 use simshard_topology::CorpusUid;
+use simshard_topology::replication::is_later;
 
 use super::{Digest, Digester, Versions};
 use crate::element::Element;

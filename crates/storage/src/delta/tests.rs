@@ -290,7 +290,14 @@ fn ranges_follow_each_other_and_part_no_fingerprint() {
         };
         let mut cursor = source.cursor(|_| true);
         let corpora = CORPORA.into_iter();
-        compare(&mut cursor, corpora, scene.versions(), scene.per_range, visit).unwrap();
+        compare(
+            &mut cursor,
+            corpora,
+            scene.versions(),
+            scene.per_range,
+            visit,
+        )
+        .unwrap();
         for corpus in CORPORA {
             let last = ranges.iter().rfind(|range| range.corpus == corpus);
             assert_eq!(last.unwrap().last, Fingerprint(u64::MAX));
@@ -311,7 +318,8 @@ fn compared(scene: &Scene) -> Vec<CopyRange> {
     let elements: Vec<Box<dyn Cursor>> = vec![Box::new(own.cursor(|_| true))];
     // The first corpus is one that the own replica lacks.
     let corpora = [CorpusUid([1; 16]), CORPORA[0], CORPORA[1]];
-    let mut comparison = ReplicaComparison::new(Merge::new(elements), CORPORA.into(), scene.versions());
+    let mut comparison =
+        ReplicaComparison::new(Merge::new(elements), CORPORA.into(), scene.versions());
     let visit = |corpus, compared: Compared<'_>| {
         if let Compared::RangeEnd(last, digest) = compared {
             comparison.end_range(corpus, last, digest).unwrap();
@@ -320,7 +328,16 @@ fn compared(scene: &Scene) -> Vec<CopyRange> {
     };
     let mut cursor = other.cursor(|_| true);
     let corpora = corpora.into_iter();
-    assert!(compare(&mut cursor, corpora, scene.versions(), scene.per_range, visit).unwrap());
+    assert!(
+        compare(
+            &mut cursor,
+            corpora,
+            scene.versions(),
+            scene.per_range,
+            visit
+        )
+        .unwrap()
+    );
     let (ranges, elements) = comparison.finish().unwrap();
     assert_eq!(elements as usize, counted(&scene.aside, scene).len());
     ranges

@@ -10,9 +10,7 @@ use crate::bytes::{Bytes, Put};
 use crate::element::{Change, ChangeKind, MAX_ID_BYTES, Operation, ShardCopy};
 use crate::log::frame::{Body, MAX_BODY_BYTES};
 use crate::segment::{SegmentId, SegmentMeta, put_origin, take_origin};
-use crate::shard_record::{
-    has_floor, put_epoch, put_shard_record, take_epoch, take_shard_record,
-};
+use crate::shard_record::{has_floor, put_epoch, put_shard_record, take_epoch, take_shard_record};
 use crate::{ASIDE_FORMAT, FIRST_FORMAT, FLOOR_FORMAT, REPLICA_FORMAT};
 
 const CREATE_CORPUS: u8 = 1;

@@ -129,3 +129,43 @@ proptest! {
         prop_assert_eq!(rest(merge).unwrap(), merged(&streams));
     }
 }
+
+/// K3, K4.
+#[test]
+fn forgotten_tombstones_are_left_out_and_nothing_else() {
+    for seed in 0..200 {
+        let mut random = fastrand::Rng::with_seed(seed);
+        let mut model = Model::new();
+        for _ in 0..random.usize(..40) {
+            let key = (
+                CorpusUid([random.u8(..2); 16]),
+                Fingerprint(random.u64(..20)),
+            );
+            let state = State {
+                version: Version(random.u64(1..20)),
+                live: random.bool(),
+            };
+            model.insert((key.0, key.1, String::new()), state);
+        }
+        let settled = Version(random.u64(..20));
+        let mut stream = Listed::new(&model);
+        stream.failures = vec![random.usize(1..20)];
+        let mut remembered = loop {
+            match Remembered::new(stream, settled) {
+                Ok(remembered) => break remembered,
+                Err(_) => stream = Listed::new(&model),
+            }
+        };
+        let mut found = Model::new();
+        while let Some((corpus, element)) = remembered.element() {
+            let state = State::from(element);
+            if !is_forgotten(state, settled) {
+                found.insert((corpus, element.fingerprint, element.id.to_owned()), state);
+            }
+            // A failure leaves it where it is, or at a tombstone.
+            let _ = remembered.advance();
+        }
+        model.retain(|_, state| !is_forgotten(*state, settled));
+        assert_eq!(found, model, "seed {seed}");
+    }
+}

@@ -119,7 +119,10 @@ impl Upkeep<'_> {
     /// Whether tombstones of a shard can go that could not when all its segments were merged last.
     fn collects(&self, shard: ShardId) -> bool {
         let collected = self.disk.collected.lock().get(&shard).copied();
-        let has_segments = self.store.read(shard).is_ok_and(|shard| !shard.segments.is_empty());
+        let has_segments = self
+            .store
+            .read(shard)
+            .is_ok_and(|shard| !shard.segments.is_empty());
         has_segments && self.droppable(shard) > collected.unwrap_or(Version::NONE)
     }
 

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use simshard_simhash::{Fingerprint, Tables};
-use simshard_topology::replication::{Epoch, Pin};
+use simshard_topology::replication::{Epoch, Pin, is_forgotten};
 use simshard_topology::{CorpusUid, ShardId, Version};
 
 use super::Store;
@@ -52,7 +52,13 @@ impl Pinned {
         let in_memory = self.memtable.elements() + self.frozen.elements();
         let per_range = elements_per_range(segments.sum::<u64>() + in_memory);
         let corpora = self.corpora.iter().map(|corpus| corpus.uid);
-        compare(&mut self.elements()?, corpora, self.compared(until), per_range, visit)
+        compare(
+            &mut self.elements()?,
+            corpora,
+            self.compared(until),
+            per_range,
+            visit,
+        )
     }
 
     /// Visits the ends of ranges of at least `per_range` elements each, until `visit` returns false (DC2). Their digests
@@ -71,7 +77,13 @@ impl Pinned {
             Compared::Later(_) => true,
             Compared::RangeEnd(last, digest) => visit(corpus, last, digest),
         };
-        compare(&mut self.elements()?, corpora, self.compared(until), per_range, visit)?;
+        compare(
+            &mut self.elements()?,
+            corpora,
+            self.compared(until),
+            per_range,
+            visit,
+        )?;
         Ok(())
     }
 
@@ -90,6 +102,24 @@ impl Pinned {
         let compared = Arc::clone(&both);
         let elements = self.elements_of(move |uid| compared.binary_search(&uid).is_ok())?;
         Ok(ReplicaComparison::new(elements, both, self.compared(until)))
+    }
+
+    /// How many tombstones it has up to a version, and in all; and its highest version up to there.
+    ///
+    /// # Errors
+    /// If a segment cannot be read.
+    pub fn tombstones(&self, until: Version) -> Result<(u64, u64, Version), ReadError> {
+        let mut elements = self.elements()?;
+        let (mut old, mut all, mut highest) = (0, 0, Version::NONE);
+        while let Some((_, element)) = elements.element() {
+            old += u64::from(is_forgotten(element.into(), until));
+            all += u64::from(!element.live);
+            if element.version <= until {
+                highest = highest.max(element.version);
+            }
+            elements.advance()?;
+        }
+        Ok((old, all, highest))
     }
 
     /// The sums of the cells of `shard`, which this is (DC4): of the elements of these corpora that have no later version

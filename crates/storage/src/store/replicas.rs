@@ -253,13 +253,17 @@ impl Replicas {
 
     /// What is settled by the record of a shard that is applied.
     pub(crate) fn settled(&self, shard: ShardId) -> Version {
-        self.by_shard.get(&shard).map_or(Version::NONE, Held::settled)
+        self.by_shard
+            .get(&shard)
+            .map_or(Version::NONE, Held::settled)
     }
 
     /// What is settled of each shard. Where a start leaves tombstones that could go, they go the next time.
     pub(super) fn collected(&self) -> BTreeMap<ShardId, Version> {
         let settled = self.by_shard.iter();
-        settled.map(|(shard, held)| (*shard, held.settled())).collect()
+        settled
+            .map(|(shard, held)| (*shard, held.settled()))
+            .collect()
     }
 
     /// The highest version up to which a shard is settled.

@@ -54,7 +54,10 @@ mod tests {
                         let are_settled = all.iter().all(|state| state.version.0 <= until);
                         let newest = all.iter().find(|one| all.iter().all(|other| other <= *one));
                         let expected = newest.filter(|_| !are_equal && are_settled);
-                        assert_eq!(repaired(&all, Version(until), Version(settled)).as_ref(), expected);
+                        assert_eq!(
+                            repaired(&all, Version(until), Version(settled)).as_ref(),
+                            expected
+                        );
                     }
                 }
             }

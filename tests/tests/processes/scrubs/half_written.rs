@@ -126,6 +126,24 @@ pub(super) async fn write_in(
     documents: &[Document],
     shards: ShardSet,
 ) {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
+    let version = Version::of_wall_time(now.as_nanos() as u64);
+    let changed = answer_of(cluster, node, kind, documents, shards, version).await;
+    assert_eq!(
+        (changed.refused_shards, changed.newer_documents),
+        (vec![], vec![])
+    );
+}
+
+/// What one node answers to a change of documents in some shards.
+pub(super) async fn answer_of(
+    cluster: &ProcessCluster,
+    node: usize,
+    kind: pb::ChangeKind,
+    documents: &[Document],
+    shards: ShardSet,
+    version: Version,
+) -> pb::Changed {
     let mut stub = stub(cluster, node);
     let list = pb::ListCorporaRequest {
         node: format!("n{}", node + 1),
@@ -134,7 +152,6 @@ pub(super) async fn write_in(
     let corpora = stub.list_corpora(list).await.unwrap().into_inner().corpora;
     let mut records = records(cluster).await;
     records.retain(|shard, _| shards.contains(*shard));
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
     let layout = Layout::default();
     let change = pb::Change {
         target: Some(pb::Target {
@@ -151,7 +168,7 @@ pub(super) async fn write_in(
             .map(|(fingerprint, _)| fingerprint.0)
             .collect(),
         ids: documents.iter().map(|(_, id)| id.clone()).collect(),
-        version: Version::of_wall_time(now.as_nanos() as u64).0,
+        version: version.0,
         beyond_clock: false,
         repairs: false,
     };
@@ -166,10 +183,7 @@ pub(super) async fn write_in(
     let Some(pb::work_outcome::Outcome::Changed(changed)) = outcome.outcome else {
         panic!("{outcome:?}");
     };
-    assert_eq!(
-        (changed.refused_shards, changed.newer_documents),
-        (vec![], vec![])
-    );
+    changed
 }
 
 /// Without an age, changes that are on their way are seen too. Else they are not, until they are old enough.

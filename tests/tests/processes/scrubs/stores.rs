@@ -89,6 +89,12 @@ pub(super) fn edit(
     writer.close();
 }
 
+/// Elements that a node has stored, tombstones among them.
+pub(super) fn elements(cluster: &ProcessCluster, records: &ShardRecords, node: usize) -> u64 {
+    let stored = open(cluster, records, node).stored_elements();
+    stored.into_values().sum()
+}
+
 /// Each node has each document in all its shards, and no other one.
 pub(super) fn check_stores(cluster: &ProcessCluster, records: &ShardRecords, oracle: &Oracle) {
     let expected: BTreeSet<(ShardId, Document)> = oracle

@@ -51,7 +51,9 @@ pub use client::{
     ReplicaState, ScrubDifference, ScrubError, ScrubOptions, ScrubSummary, compare_shard,
     scrub_shard, sum_cells_of,
 };
+use differences::Compared;
 use elements::Replica;
+use reading::Replicas;
 use telling::Telling;
 use within::Within;
 
@@ -108,6 +110,41 @@ pub(crate) fn scrub(
         }
     });
     Ok(messages)
+}
+
+/// Whether the replicas of a shard agree up to the floor of its record, which this store has applied: then it may be
+/// settled (FL4).
+///
+/// # Errors
+/// If they cannot be compared, as one has another record, say.
+pub(super) async fn agree(
+    engine: &Arc<Engine>,
+    layout: &ClusterLayout,
+    shard: ShardId,
+    own: StoreId,
+    record: &ShardRecord,
+) -> Result<bool, Status> {
+    let _permit = engine.scrub_permit().await?;
+    let in_sync = record.in_sync.iter().map(|entry| entry.store);
+    let others = in_sync.filter(|store| *store != own);
+    let others: Result<Vec<Replica>, Status> = others.map(|store| replica(layout, store)).collect();
+    let mut others = others?;
+    others.sort_unstable_by_key(|replica| replica.store);
+    let replicas = Replicas {
+        engine: Arc::clone(engine),
+        shard,
+        epoch: record.epoch,
+        others,
+        versions: Compared {
+            until: record.floor,
+            settled: record.settled,
+            to_settle: true,
+        },
+        most: 1,
+    };
+    let reading = replicas.read(&[]).await?;
+    let agree = reading.holds_alike && reading.found.differences.is_empty();
+    Ok(agree && !reading.found.has_more)
 }
 
 /// What is compared.

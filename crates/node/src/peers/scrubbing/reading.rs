@@ -39,6 +39,8 @@ pub(super) struct Reading {
     pub(super) found: Found,
     /// The corpora that all replicas hold.
     pub(super) corpora: Vec<Corpus>,
+    /// Whether each holds all corpora that any of them does.
+    pub(super) holds_alike: bool,
     /// Elements that were compared.
     pub(super) compared: u64,
     /// Bytes of messages, both ways.
@@ -55,8 +57,12 @@ impl Replicas {
         }
         let mut corpora = pinned.corpora.clone();
         corpora.retain(|held| streams.iter().all(|stream| stream.holds(held.uid)));
+        let held = pinned.corpora.len();
+        let holds_alike =
+            corpora.len() == held && streams.iter().all(|stream| stream.corpora.len() == held);
         let mut reading = Reading {
             corpora,
+            holds_alike,
             ..Reading::default()
         };
         let mut ranges = known.to_vec();
@@ -102,7 +108,8 @@ impl Replicas {
     ) -> Result<Vec<CopyRange>, Status> {
         let uids: Arc<[CorpusUid]> = reading.corpora.iter().map(|corpus| corpus.uid).collect();
         let compared = std::mem::take(streams).into_iter().map(|mut stream| {
-            let (pinned, uids, until) = (Arc::clone(pinned), Arc::clone(&uids), self.versions.until);
+            let (pinned, uids, until) =
+                (Arc::clone(pinned), Arc::clone(&uids), self.versions.until);
             spawn_blocking(move || {
                 let compared = stream.compare(&pinned, &uids, until);
                 let compared = compared.map_err(|status| stream.replica.explain(&status))?;

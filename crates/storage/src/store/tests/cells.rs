@@ -36,7 +36,10 @@ fn sums(fixture: &Fixture, corpora: &[CorpusUid], until: Version) -> BTreeMap<Sh
     let sums = |shard| {
         let record = fixture.store.synced_record(shard).unwrap();
         let pinned = fixture.store.pin(shard, record.epoch).unwrap().unwrap();
-        (shard, pinned.cells(shard, corpora, until, Version::NONE).unwrap())
+        (
+            shard,
+            pinned.cells(shard, corpora, until, Version::NONE).unwrap(),
+        )
     };
     owned().iter().map(sums).collect()
 }

@@ -116,7 +116,15 @@ fn what_was_removed_stays_so_whenever_its_tombstone_goes() {
                 0 => scene.raise((version - random.u64(..300)).max(scene.record.floor.0 + 1)),
                 1 if scene.record.is_frozen => scene.settle(),
                 2 => scene.fixture().flush(),
-                3 => while scene.fixture().upkeep(&|_| Ok(())).compact_one().unwrap().is_some() {},
+                3 => {
+                    while scene
+                        .fixture()
+                        .upkeep(&|_| Ok(()))
+                        .compact_one()
+                        .unwrap()
+                        .is_some()
+                    {}
+                }
                 4 => scene.reopen(),
                 _ => scene.change(random_change(&mut random, version)),
             }
@@ -128,7 +136,11 @@ fn what_was_removed_stays_so_whenever_its_tombstone_goes() {
         scene.settle();
         scene.check(seed);
         // Nothing is replayed from before.
-        scene.change(change(ChangeKind::Insert, version + 1, &[(fingerprint(999), "")]));
+        scene.change(change(
+            ChangeKind::Insert,
+            version + 1,
+            &[(fingerprint(999), "")],
+        ));
         scene.fixture().flush();
         scene.check(seed);
         let live = scene.model.contents().len() as u64;
@@ -154,7 +166,13 @@ fn a_tombstone_stays_while_the_log_has_what_it_outdoes() {
     scene.raise(9);
     scene.settle();
     let compact = |scene: &Scene<'_>| {
-        while scene.fixture().upkeep(&|_| Ok(())).compact_one().unwrap().is_some() {}
+        while scene
+            .fixture()
+            .upkeep(&|_| Ok(()))
+            .compact_one()
+            .unwrap()
+            .is_some()
+        {}
     };
     compact(&scene);
     scene.check(0);

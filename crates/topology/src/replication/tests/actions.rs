@@ -11,7 +11,8 @@ use super::rules::Rule;
 use super::world::{Config, Logged, OPERATIONS, Phase, Reader, Store, World, id, number};
 use crate::replication::record::Epoch;
 use crate::replication::{
-    Entry, Outcome, Pin, Read, Replica, Sent, State, decide, is_forgotten, is_later, may_stay, read_quorum,
+    Entry, Outcome, Pin, Read, Replica, Sent, State, decide, is_forgotten, is_later, may_stay,
+    read_quorum,
 };
 use crate::version::Version;
 
@@ -511,7 +512,13 @@ fn end_copy(config: &Config, world: &World, learner: u8, comparison: Comparison)
     let (pin, source) = world.stores[place].copy?;
     let copied = if config.in_parts {
         let settled = floors::settled(world, pin.at);
-        copied(config, source, world.stores[place].aside, comparison, settled)
+        copied(
+            config,
+            source,
+            world.stores[place].aside,
+            comparison,
+            settled,
+        )
     } else {
         source
     };

@@ -128,9 +128,8 @@ pub(super) fn scrub_elsewhere(config: &Config, world: &World, writer: u8) -> Opt
     let state = operation.write.state();
     let is_there = matches!(operation.phase, Phase::Active | Phase::Acknowledged);
     let mut others = world.writers.iter();
-    let is_outdone = others.any(|other| {
-        other.phase == Phase::Acknowledged && other.write.state() > state
-    });
+    let is_outdone =
+        others.any(|other| other.phase == Phase::Acknowledged && other.write.state() > state);
     if !config.elsewhere || world.scrubs == 0 || !is_there || is_outdone {
         return None;
     }

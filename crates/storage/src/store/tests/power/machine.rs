@@ -16,8 +16,8 @@ use crate::store::{CopyBase, CopyError, Holding, OpenError, Options, Store, entr
 use crate::stored::{SharedChange, Stored};
 use crate::tests::ForgetfulDirectory;
 use crate::writer::{Committer, Failure, Refusal, Sink};
-use simshard_topology::{ShardId, Version};
 use simshard_topology::replication::{Epoch, Role, ShardRecord, ShardRecords, StoreId};
+use simshard_topology::{ShardId, Version};
 
 /// Small, so that a few changes fill files of the log. Memtables are written when a step says so, or for the log's sake.
 const OPTIONS: Options = Options {
