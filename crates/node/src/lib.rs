@@ -8,6 +8,7 @@ mod collector;
 mod corpora;
 mod engine;
 mod error;
+mod floors;
 mod fresh_start;
 mod grpc;
 mod installing;
@@ -22,8 +23,9 @@ mod target;
 pub use simshard_storage::Options as StorageOptions;
 
 pub use engine::pace::COPY_RATE_BESIDE_REQUESTS;
+pub use floors::{DEFAULT_PACE, FloorPace};
 pub use fresh_start::{Obstacle, set_aside};
-pub use peers::{DEFAULT_PACE, FloorPace, Takeover};
+pub use peers::Takeover;
 pub use peers::{
     ReplicaState, ScrubDifference, ScrubError, ScrubOptions, ScrubSummary, compare_shard,
     scrub_shard, settled_before, sum_cells_of,

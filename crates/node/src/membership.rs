@@ -8,8 +8,9 @@ use tokio::sync::watch;
 
 use crate::ServeError;
 use crate::engine::Engine;
+use crate::floors::{self, FloorPace};
 use crate::installing::install_all;
-use crate::peers::{FloorPace, Peers, Takeover};
+use crate::peers::{Peers, Takeover};
 use crate::reconcile::keep_reconciled;
 use crate::registration::{Registration, RegistrationError};
 
@@ -18,6 +19,7 @@ use crate::registration::{Registration, RegistrationError};
 pub(crate) struct Membership {
     registration: Registration,
     peers: Arc<Peers>,
+    floors: Option<FloorPace>,
 }
 
 impl Membership {
@@ -28,8 +30,9 @@ impl Membership {
     ) -> Self {
         let (store, incarnation) = registration.start();
         Self {
-            peers: Arc::new(Peers::new(store, incarnation, takeover).with_floors(floors)),
+            peers: Arc::new(Peers::new(store, incarnation, takeover)),
             registration,
+            floors,
         }
     }
 
@@ -57,6 +60,8 @@ impl Membership {
         let others = self
             .peers
             .keep(self.registration.keys(), engine, followed.clone());
+        let keys = &**self.registration.keys();
+        let floors = floors::run(self.floors, &self.peers, keys, engine, followed.clone());
         let registered = self.registration.keep_registered(followed.clone());
         let corpora = keep_reconciled(engine, metadata, self.peers.agreed());
         let reported = |shard, store| self.peers.reported_epoch(shard, store);
@@ -66,8 +71,8 @@ impl Membership {
             problem = install_all(engine, reported, told, read, followed) => ServeError::Records(problem),
             problem = self.registration.keep_published(|| engine.synced()) => problem.into(),
             problem = registered => problem.into(),
-            // Neither of these ends.
-            never = async { tokio::join!(others, corpora); pending().await } => never,
+            // None of these ends the node.
+            never = async { tokio::join!(others, corpora, floors); pending().await } => never,
         }
     }
 

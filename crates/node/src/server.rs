@@ -18,9 +18,10 @@ use tokio_util::sync::CancellationToken;
 use tracing::info;
 
 use crate::engine::{CorpusRecords, Engine, Threads};
+use crate::floors::FloorPace;
 use crate::grpc::ShardGrpc;
 use crate::membership::Membership;
-use crate::peers::{FloorPace, Takeover};
+use crate::peers::Takeover;
 use crate::reconcile::reconcile;
 use crate::registration::{Registration, RegistrationError};
 

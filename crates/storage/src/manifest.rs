@@ -20,7 +20,6 @@ use crate::error::{Fault, ReadError, WriteError};
 use crate::files;
 use crate::seal::{SEAL_BYTES, seal, unseal};
 use crate::segment::{Origin, SegmentId, SegmentMeta, put_origin, take_origin};
-use crate::shard_record::has_floor;
 use crate::{ASIDE_FORMAT, FIRST_FORMAT, FLOOR_FORMAT, FORMAT_VERSION, REPLICA_FORMAT};
 
 mod replica;
@@ -91,15 +90,13 @@ impl Manifest {
 
     /// The format version that can say all this.
     fn format(&self) -> u32 {
-        let is_adopted = |meta: &SegmentMeta| meta.origin.is_some();
-        let mut replicas = self.replicas.values();
-        if replicas.any(|replica| has_floor(&replica.record)) {
+        if self.replicas.values().any(ReplicaMeta::has_floor) {
             return FLOOR_FORMAT;
         }
         if !self.aside.is_empty() {
             return ASIDE_FORMAT;
         }
-        if self.replicas.is_empty() && !self.segments.values().any(is_adopted) {
+        if self.replicas.is_empty() && !self.segments.values().any(|meta| meta.origin.is_some()) {
             FIRST_FORMAT
         } else {
             REPLICA_FORMAT
@@ -350,8 +347,8 @@ impl Reader<'_> {
     fn replica(&mut self) -> Result<(ShardId, ReplicaMeta), Fault> {
         let start = self.offset();
         let replica = take_replica(&mut self.rest);
-        let replica =
-            replica.filter(|(_, meta)| self.format >= FLOOR_FORMAT || !has_floor(&meta.record));
+        let may_have_one = self.format >= FLOOR_FORMAT;
+        let replica = replica.filter(|(_, meta)| may_have_one || !meta.has_floor());
         replica.ok_or(Fault::damaged(start, "this is no shard with a record"))
     }
 

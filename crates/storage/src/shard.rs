@@ -69,6 +69,11 @@ impl Shard {
         is_written && self.segments.is_empty() && self.aside.is_empty()
     }
 
+    /// Bytes in memory of what is to be set aside for a flush, or by a shard that began anew.
+    pub(crate) fn changing_bytes(&self) -> usize {
+        self.memtable.bytes() + self.aside.memtable.bytes()
+    }
+
     /// Begins anew. Of what the shard had, what was set aside before stays so. If that was nothing, the rest is.
     pub(crate) fn begin_anew(&mut self) {
         let before = mem::take(self);

@@ -89,6 +89,7 @@ impl Scene {
             fingerprints,
             version: 1,
             beyond_clock: false,
+            repairs: false,
         };
         let answer = self.lane().await.ask(Work::from(change)).await;
         assert!(matches!(answer, Outcome::Changed(_)), "{answer:?}");

@@ -6,7 +6,6 @@
 //! | `aims` | the stores of the nodes that an operator has chosen |
 //! | `asked` | which stores are asked for signs of life |
 //! | `copying` | copying the shards that this node is a learner of |
-//! | `floors` | letting stores drop the tombstones of documents that were removed long ago |
 //! | `former` | deleting what this node has of shards that it lost |
 //! | `health` | which stores are dead, as far as is known |
 //! | `learning` | which shards are copied, and when |
@@ -25,7 +24,6 @@
 mod aims;
 mod asked;
 mod copying;
-mod floors;
 mod former;
 mod health;
 mod learning;
@@ -41,7 +39,6 @@ mod scrubbing;
 mod step_log;
 mod steps;
 
-pub use floors::{DEFAULT_PACE, FloorPace};
 pub(crate) use news::{columns_of, records_of};
 pub(crate) use pings::SOON;
 pub use pings::{StoreNews, answers, ask_store, ask_store_to_count, heard_of};
@@ -49,7 +46,7 @@ pub use scrubbing::{
     ReplicaState, ScrubDifference, ScrubError, ScrubOptions, ScrubSummary, compare_shard,
     scrub_shard, settled_before, sum_cells_of,
 };
-pub(crate) use scrubbing::{scrub, sum_cells};
+pub(crate) use scrubbing::{agree, scrub, sum_cells};
 
 use std::collections::BTreeSet;
 use std::num::NonZeroU32;
@@ -100,8 +97,6 @@ pub(crate) struct Peers {
     incarnation: u64,
     /// When this store takes shards that it never held.
     takeover: Takeover,
-    /// When it lets stores drop tombstones, if ever.
-    floors: Option<FloorPace>,
     others: Mutex<Others>,
     /// Whether this node holds all that it should.
     ready: watch::Sender<bool>,
@@ -138,7 +133,6 @@ impl Peers {
             own,
             incarnation,
             takeover,
-            floors: None,
             others,
             ready: watch::Sender::new(false),
             agreed: watch::Sender::default(),
@@ -150,12 +144,6 @@ impl Peers {
             reach: Reach::default(),
             told: watch::Sender::default(),
         }
-    }
-
-    /// The same, which lets stores drop tombstones.
-    pub(crate) const fn with_floors(mut self, floors: Option<FloorPace>) -> Self {
-        self.floors = floors;
-        self
     }
 
     /// What operators have set, once all of it was read.
@@ -316,7 +304,6 @@ impl Peers {
             pings::run(self, engine, followed.clone()),
             learning::run(self, engine, followed.clone()),
             readiness::run(self, engine, followed.clone()),
-            floors::run(self, &**keys, engine, followed.clone()),
             former::run(self, engine, followed.clone()),
             news::run(self, engine, followed.clone()),
             steps::run(self, &**keys, engine, followed),

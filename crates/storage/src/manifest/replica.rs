@@ -6,7 +6,7 @@ use simshard_topology::ShardId;
 use simshard_topology::replication::{Epoch, Role, ShardRecord};
 
 use crate::bytes::{Bytes, Put};
-use crate::shard_record::{put_epoch, put_shard_record, take_epoch, take_shard_record};
+use crate::shard_record::{has_floor, put_epoch, put_shard_record, take_epoch, take_shard_record};
 
 const NO_ROLE: u8 = 0;
 const COPYING: u8 = 1;
@@ -22,6 +22,13 @@ pub(crate) struct ReplicaMeta {
     pub(crate) role: Role,
     /// Operations of the log before this sequence are no part of the shard.
     pub(crate) replay_start: u64,
+}
+
+impl ReplicaMeta {
+    /// Whether its record says what earlier programs do not know.
+    pub(super) fn has_floor(&self) -> bool {
+        has_floor(&self.record)
+    }
 }
 
 /// Appends a shard.

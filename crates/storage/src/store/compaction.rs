@@ -4,9 +4,8 @@
 //! - CO1: only neighbours in age are merged, and nothing but superseded states, dropped corpora and forgotten tombstones is
 //!   left out.
 //! - CO2: after compaction, no shard has [`WIDTH`] segments of one size class, newest last.
-//! - TD1: a tombstone goes only with all that it outdoes. So all segments of the shard are merged then, and each change
-//!   that is in memory, or would be replayed, has a later version: it came after the record by which the tombstone is
-//!   settled.
+//! - TD1: a tombstone goes only with all that it outdoes. So all segments of the shard are merged then. Each change that
+//!   is in memory, or would be replayed, came after the record by which the tombstone is settled. So its version is later.
 //! - CO3: after compaction, less than one part in [`MOST_WASTED`] of each segment is of dropped corpora.
 
 use std::cmp::Ordering;

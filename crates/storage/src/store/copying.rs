@@ -1,7 +1,7 @@
 //! A shard as others copy it: a view of it at the source.
 //!
 //! # Invariants
-//! - CY1: a view has all that the source had applied when it was pinned, and stays as it is: tombstones too, but for those
+//! - CY1: a view has all that the source had applied when it was pinned, and stays as it is. Only tombstones may be missing
 //!   that were settled and dropped. Where it is compared, no settled one counts (DC5).
 
 use std::collections::BTreeMap;
@@ -122,7 +122,7 @@ impl Pinned {
         Ok((old, all, highest))
     }
 
-    /// The sums of the cells of `shard`, which this is (DC4): of the elements of these corpora that have no later version
+    /// The sums of the cells of `shard`, which this is (DC4). Elements of these corpora count that have no later version
     /// than `until`, without tombstones up to `settled`.
     ///
     /// # Errors

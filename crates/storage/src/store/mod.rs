@@ -26,6 +26,7 @@ mod copying;
 mod create;
 mod error;
 mod failure;
+mod floors;
 mod flush;
 mod former;
 mod incarnations;

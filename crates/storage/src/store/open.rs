@@ -72,10 +72,7 @@ impl Store {
         holding: Holding,
         options: Options,
     ) -> Result<Self, OpenError> {
-        let Holding {
-            shards: owned,
-            records,
-        } = holding;
+        let (owned, records) = (holding.shards, holding.records);
         create::check_is_free(&*directory)?;
         let lock = lock(&*directory)?;
         failure::check(&*directory)?;
@@ -109,10 +106,8 @@ impl Store {
             collected: Mutex::new(log.replicas.collected()),
             _lock: lock,
         };
-        let applied = log.tail.sequence - 1;
-        log.replicas.note_replayed(applied);
-        let in_memory = |shard: &Shard| shard.memtable.bytes() + shard.aside.memtable.bytes();
-        let memory = shards.values().map(in_memory).sum();
+        let applied = log.note_replayed();
+        let memory = shards.values().map(Shard::changing_bytes).sum();
         let store = Self {
             owned,
             shards: all_of(owned, shards),

@@ -58,6 +58,15 @@ pub(super) struct Replayed {
     copies: NewCopies,
 }
 
+impl Replayed {
+    /// Takes note that all of the log is applied. Answers its last record.
+    pub(super) fn note_replayed(&mut self) -> u64 {
+        let last = self.tail.sequence - 1;
+        self.replicas.note_replayed(last);
+        last
+    }
+}
+
 /// The copies that the log names and the manifest does not name yet, by shard.
 #[derive(Debug, Default)]
 pub(crate) struct NewCopies(BTreeMap<ShardId, ShardCopy>);

@@ -20,8 +20,8 @@
 //!   is settled, or at or below the floor of a frozen record.
 //! - FL3: what is settled was compared on all stores in sync, by the very record that is replaced, which is frozen. Each of
 //!   them had applied it, and no learner was there.
-//! - FL4: of any two stores in sync that have a state of an element up to what is settled, both have the same, or both
-//!   none that is live.
+//! - FL4: all stores in sync whose state of an element is not later than what is settled have the same, or none of them
+//!   a live one.
 //! - FL5: a store drops a tombstone only by a record that it has applied.
 
 use super::record::{Epoch, ShardRecord};

@@ -117,7 +117,7 @@ pub(crate) fn scrub(
 ///
 /// # Errors
 /// If they cannot be compared, as one has another record, say.
-pub(super) async fn agree(
+pub(crate) async fn agree(
     engine: &Arc<Engine>,
     layout: &ClusterLayout,
     shard: ShardId,

@@ -60,7 +60,7 @@ impl<'a> Scene<'a> {
     }
 
     /// FL2: the store takes what the map takes.
-    fn change(&mut self, change: Change) {
+    fn change(&mut self, change: &Change) {
         let is_late = change.version <= self.record.floor;
         let barred = run(self.fixture(), &self.record, change.clone(), Sent::ByRouter);
         if is_late {
@@ -68,7 +68,7 @@ impl<'a> Scene<'a> {
             assert_eq!(barred.above, self.record.floor);
         } else {
             assert_eq!(barred, Barred::default());
-            self.model.take(&change);
+            self.model.take(change);
         }
     }
 
@@ -126,7 +126,7 @@ fn what_was_removed_stays_so_whenever_its_tombstone_goes() {
                     {}
                 }
                 4 => scene.reopen(),
-                _ => scene.change(random_change(&mut random, version)),
+                _ => scene.change(&random_change(&mut random, version)),
             }
             if random.u8(..8) == 0 {
                 scene.check(seed);
@@ -136,7 +136,7 @@ fn what_was_removed_stays_so_whenever_its_tombstone_goes() {
         scene.settle();
         scene.check(seed);
         // Nothing is replayed from before.
-        scene.change(change(
+        scene.change(&change(
             ChangeKind::Insert,
             version + 1,
             &[(fingerprint(999), "")],
@@ -157,12 +157,12 @@ fn a_tombstone_stays_while_the_log_has_what_it_outdoes() {
     let directory = tempfile::tempdir().unwrap();
     let mut scene = Scene::new(directory.path());
     let document = [(fingerprint(1), "a")];
-    scene.change(change(ChangeKind::Insert, 4, &document));
-    scene.change(change(ChangeKind::Remove, 8, &document));
+    scene.change(&change(ChangeKind::Insert, 4, &document));
+    scene.change(&change(ChangeKind::Remove, 8, &document));
     scene.fixture().flush();
     let with_tombstones = elements(scene.fixture());
     assert!(with_tombstones > 0);
-    scene.change(change(ChangeKind::Insert, 5, &document));
+    scene.change(&change(ChangeKind::Insert, 5, &document));
     scene.raise(9);
     scene.settle();
     let compact = |scene: &Scene<'_>| {

@@ -208,23 +208,17 @@ fn append_write(config: &Config, world: &World, writer: u8, store: u8, epoch: u8
     let state = operation.write.state();
     let number = epoch;
     let epoch = world.record(number).epoch;
-    if !takes(config, world, store, number) || is_repeated(world, writer, store, epoch) {
-        return None;
-    }
-    // One that comes late and is outdone already leaves everything as it is.
-    if is_late && held.log.is_empty() && held.data >= state {
+    if !takes(config, world, store, number)
+        || is_repeated(world, writer, store, epoch)
+        || is_late && floors::is_outdone(held, state)
+    {
         return None;
     }
     let bar = floors::bar(config, held, Sent::ByRouter);
-    let mut next = world.clone();
     if state.version <= bar {
-        let write = &mut next.writers[usize::from(writer)].write;
-        if is_late || write.newer >= bar {
-            return None;
-        }
-        write.answered(id(store), epoch, state, Outcome::Newer(bar));
-        return Some(next);
+        return floors::barred(world, writer, store, (epoch, bar));
     }
+    let mut next = world.clone();
     if config.without == Some(Rule::AnswerAfterSync) {
         let write = &mut next.writers[usize::from(writer)].write;
         write.answered(id(store), epoch, state, Outcome::Done);
@@ -511,14 +505,9 @@ fn end_copy(config: &Config, world: &World, learner: u8, comparison: Comparison)
     let place = usize::from(learner);
     let (pin, source) = world.stores[place].copy?;
     let copied = if config.in_parts {
-        let settled = floors::settled(world, pin.at);
-        copied(
-            config,
-            source,
-            world.stores[place].aside,
-            comparison,
-            settled,
-        )
+        let settled = world.record(number(pin.at)).settled;
+        let both = [source, world.stores[place].aside];
+        copied(config, both, comparison, settled)
     } else {
         source
     };
@@ -535,8 +524,7 @@ fn end_copy(config: &Config, world: &World, learner: u8, comparison: Comparison)
 /// What a copy has of the element, whose range holds others too: what was received, and what stays of what was set aside.
 fn copied(
     config: &Config,
-    source: State,
-    aside: State,
+    [source, aside]: [State; 2],
     comparison: Comparison,
     settled: Version,
 ) -> State {
@@ -544,13 +532,7 @@ fn copied(
     let is_sent = is_later(source, until);
     let is_compared =
         |state: State| !is_sent && !is_later(state, until) && !is_forgotten(state, settled);
-    let compared = |state| {
-        if is_compared(state) {
-            state
-        } else {
-            State::NEVER
-        }
-    };
+    let compared = |state| Some(state).filter(|state| is_compared(*state));
     let differs = compared(aside) != compared(source) || comparison.others_differ;
     let received = (is_sent || differs).then_some(source);
     let stays = !differs || may_stay(aside, received) || aside == State::NEVER;

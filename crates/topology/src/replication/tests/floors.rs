@@ -3,9 +3,9 @@
 use super::actions::Action;
 use super::metadata::Change;
 use super::rules::Rule;
-use super::world::{Config, Phase, Store, World, number};
+use super::world::{Config, Phase, Store, World, id, number};
 use crate::replication::record::{Epoch, Learner, ShardRecord};
-use crate::replication::{Role, Sent, State, Step, is_forgotten, may_settle};
+use crate::replication::{Outcome, Role, Sent, State, Step, is_forgotten, may_settle};
 use crate::version::Version;
 
 /// The versions that a floor may be raised to: those of operations.
@@ -193,7 +193,25 @@ pub(super) fn shown(world: &World, state: State) -> State {
     }
 }
 
-/// What is settled by the record of an epoch.
-pub(super) fn settled(world: &World, epoch: Epoch) -> Version {
-    world.record(number(epoch)).settled
+/// A store answers a write that is not above its floor.
+pub(super) fn barred(
+    world: &World,
+    writer: u8,
+    store: u8,
+    (epoch, bar): (Epoch, Version),
+) -> Option<World> {
+    let mut next = world.clone();
+    let operation = &mut next.writers[usize::from(writer)];
+    if operation.phase == Phase::Acknowledged || operation.write.newer >= bar {
+        return None;
+    }
+    let state = operation.write.state();
+    let outcome = Outcome::Newer(bar);
+    operation.write.answered(id(store), epoch, state, outcome);
+    Some(next)
+}
+
+/// Whether a write that comes late leaves a store as it is.
+pub(super) fn is_outdone(held: &Store, state: State) -> bool {
+    held.log.is_empty() && held.data >= state
 }

@@ -28,10 +28,9 @@ use tokio::task::spawn_blocking;
 use tokio::time::{Instant, MissedTickBehavior, interval_at, sleep, timeout};
 use tracing::{info, warn};
 
-use super::Peers;
-use super::scrubbing::{agree, settled_before};
 use crate::engine::Engine;
 use crate::error::NodeError;
+use crate::peers::{Peers, agree, settled_before};
 
 /// The level from which on nodes know floors. Below it none is raised.
 const LEVEL: u32 = 2;
@@ -79,13 +78,14 @@ impl FloorPace {
 pub const DEFAULT_PACE: Option<FloorPace> = None;
 
 /// Looks again and again, as long as it is polled; not at all if tombstones are to stay.
-pub(super) async fn run(
+pub(crate) async fn run(
+    pace: Option<FloorPace>,
     peers: &Peers,
     keys: &dyn KeyValueStore,
     engine: &Arc<Engine>,
     followed: watch::Receiver<Arc<ClusterLayout>>,
 ) {
-    let Some(pace) = peers.floors else {
+    let Some(pace) = pace else {
         return;
     };
     let mut ticks = interval_at(Instant::now() + pace.every, pace.every);
@@ -196,7 +196,7 @@ impl Collector<'_> {
 
     /// The shards that this store holds in sync before all others, and whose last record it has applied.
     fn led(&self) -> Led {
-        let own = self.peers.own;
+        let own = self.peers.own().0;
         let roles = self.engine.roles().into_iter();
         let led = roles
             .filter(|(_, record, role)| *role == Role::InSync && record.in_sync[0].store == own);
@@ -221,7 +221,7 @@ impl Collector<'_> {
                 continue;
             }
             let layout = Arc::clone(&self.followed.borrow());
-            let step = match agree(self.engine, &layout, shard, self.peers.own, &record).await {
+            let step = match agree(self.engine, &layout, shard, self.peers.own().0, &record).await {
                 Ok(true) if record.learners.is_empty() => Step::Settle {
                     compared: record.epoch,
                 },
@@ -254,7 +254,7 @@ impl Collector<'_> {
 
     /// The epoch of a shard that a store has on disk, as far as is known.
     fn reported(&self, shard: ShardId, store: StoreId) -> Epoch {
-        if store == self.peers.own {
+        if store == self.peers.own().0 {
             self.engine.report(shard)
         } else {
             self.peers.reported_epoch(shard, store)
@@ -292,8 +292,11 @@ impl Collector<'_> {
     }
 }
 
+/// What the log says of some steps.
+type Said = (&'static str, fn(Step) -> bool);
+
 /// What the log says of steps.
-const SAID: [(&str, fn(Step) -> bool); 3] = [
+const SAID: [Said; 3] = [
     (
         "shards take no changes of some minutes ago any more",
         |step| matches!(step, Step::RaiseFloor(_)),
