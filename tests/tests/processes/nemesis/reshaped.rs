@@ -2,12 +2,12 @@
 //! well. What was acknowledged is found in the end, and the shards are where they are to be.
 
 use std::collections::BTreeSet;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use fastrand::Rng;
 use simshard_testkit::{End, ProcessCluster, Running, Shape, binary, is_long, until_within};
 use tokio::task::block_in_place;
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout};
 
 use super::is_whole;
 use super::oracle::{Oracle, until_served};
@@ -41,9 +41,6 @@ const MOST_ATTEMPTS: usize = 30;
 
 /// How long a command may take that moves all shards twice, while processes die and other tests run.
 const MOVING: Duration = Duration::from_secs(600);
-
-/// How long before the end of such a wait the cluster is shown.
-const LAST_LOOK: Duration = Duration::from_secs(10);
 
 /// Faults while a command runs.
 fn faults() -> usize {
@@ -127,31 +124,29 @@ impl Chaos {
         }
     }
 
-    /// Prints where the shards are, and where they are to be: a wait is about to fail.
-    fn show(&self) {
-        for command in ["status", "nodes", "rebalance show", "shards"] {
+    /// Where the shards are, and where they are to be.
+    fn state(&self) -> String {
+        let said = ["status", "nodes", "rebalance show"].map(|command| {
             let output = self.start(command).output();
             let said = [output.stdout, output.stderr].concat();
-            println!("{command}:\n{}", String::from_utf8_lossy(&said));
-        }
+            format!("{command}: {}", String::from_utf8_lossy(&said))
+        });
+        said.join("\n")
     }
 
     /// Waits until the cluster is as a step leaves it.
     async fn until_placed(&self, nodes: usize, replicas: usize) {
         let metadata = format!("file:{}", self.cluster.metadata_file().display());
         let what = format!("{replicas} replicas of each shard are on {nodes} nodes");
-        let mut last_look = Some(Instant::now() + MOVING - LAST_LOOK);
-        until_within(MOVING, &what, async || {
-            if last_look.take_if(|at| Instant::now() > *at).is_some() {
-                self.show();
-            }
+        let is_placed = async || {
             let records = records(&self.cluster).await;
             let entries = records.values().flat_map(|record| &record.in_sync);
             let holders: BTreeSet<_> = entries.map(|entry| entry.store).collect();
             let are_there = records.values().all(|record| record.learners.is_empty());
             are_there && holders.len() == nodes && is_whole(&metadata, replicas).await
-        })
-        .await;
+        };
+        let placed = timeout(MOVING, until_within(MOVING * 2, &what, is_placed)).await;
+        assert!(placed.is_ok(), "never {what}: {}", self.state());
     }
 }
 
