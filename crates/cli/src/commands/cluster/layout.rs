@@ -205,6 +205,11 @@ impl Layout {
         Ok(after)
     }
 
+    /// Whether an operator has chosen the nodes of a shard.
+    pub(super) fn has_target(&self, shard: ShardId) -> bool {
+        self.targeted.contains(shard)
+    }
+
     /// The targets that make the map this one. Those that have been chosen before, and are not reached yet, are among
     /// them.
     pub(super) fn targets(&self, after: &ShardMap) -> Targets {

@@ -11,8 +11,8 @@ use anyhow::bail;
 use clap::{Args, Subcommand};
 use simshard_cluster::{
     KeyValueStore, MetadataError, PlanState, PlannedMove, Revision, StagedPlan, carry_on, paused,
-    remove_plan, require_level, set_paused, shard_records, stage_plan, staged_plan, targets,
-    unreached,
+    remove_bad_plan, remove_plan, require_level, require_moving, set_paused, shard_records,
+    stage_plan, staged_plan, targets, unreached,
 };
 use simshard_topology::{ShardId, ShardMap, ShardSet};
 
@@ -56,7 +56,8 @@ any time: the nodes go on. Run again, it waits for the same plan.")]
     /// Take the plan back: what has not arrived stays where it is
     #[command(after_help = "\
 Shards that have arrived at their new nodes stay there. Others stay where they
-are: copies under way end.")]
+are, or were on their way to: copies under way end. A plan that is damaged goes
+too.")]
     Abort(MetadataArgs),
     /// Let no shard begin to move, by whatever command
     #[command(after_help = "\
@@ -116,6 +117,7 @@ fn now() -> u64 {
 /// Draws a plan, prints it, and stages it.
 async fn draw(args: &PlanArgs) -> anyhow::Result<()> {
     let keys = args.metadata.keys()?;
+    require_moving(&*keys).await?;
     let before = replaceable(&*keys).await?;
     let layout = Layout::read(&*keys).await?;
     let plan = layout.planned(&layout.nodes(None)?, replicas(&layout.records)?)?;
@@ -201,8 +203,12 @@ async fn open(keys: &dyn KeyValueStore, plan: &StagedPlan) -> anyhow::Result<Sha
 fn moves(layout: &Layout, after: &ShardMap) -> BTreeMap<ShardId, PlannedMove> {
     let targets = layout.targets(after).into_iter();
     let moves = targets.map(|(shard, to)| {
-        let from = nodes_of(&layout.map, shard);
-        (shard, PlannedMove { from, to })
+        let planned = PlannedMove {
+            from: nodes_of(&layout.map, shard),
+            to,
+            had_target: layout.has_target(shard),
+        };
+        (shard, planned)
     });
     // What is on its way already is no part of the plan.
     moves
@@ -282,7 +288,12 @@ async fn forget(keys: &dyn KeyValueStore, plan: &StagedPlan) -> anyhow::Result<(
 
 /// Takes the staged plan back.
 async fn abort(keys: &dyn KeyValueStore) -> anyhow::Result<()> {
-    let Some((plan, revision)) = staged_plan(keys).await? else {
+    let read = staged_plan(keys).await;
+    if matches!(read, Err(MetadataError::BadRecord { .. })) && remove_bad_plan(keys).await? {
+        note("the plan could not be understood, and is gone; targets that it has set stay");
+        return Ok(());
+    }
+    let Some((plan, revision)) = read? else {
         note("no plan is staged");
         return Ok(());
     };

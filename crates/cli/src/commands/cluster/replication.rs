@@ -2,7 +2,7 @@
 
 use anyhow::bail;
 use clap::Args;
-use simshard_cluster::{KeyValueStore, set_targets, shard_records, wish};
+use simshard_cluster::{KeyValueStore, require_moving, set_targets, shard_records, wish};
 use simshard_topology::replication::{Epoch, ShardRecord, ShardRecords};
 use simshard_topology::{ShardId, ShardSet};
 use tokio::time::{Instant, sleep};
@@ -46,6 +46,7 @@ pub(super) async fn run(args: &ReplicationArgs) -> anyhow::Result<()> {
         return Err(UsageError(format!("--hot {hot} is more than --replicas {want}")).into());
     }
     let keys = args.metadata.keys()?;
+    require_moving(&*keys).await?;
     // All that may be refused is known before anything is changed.
     refuse_rebuilt(&shard_records(&*keys).await?)?;
     let layout = Layout::read(&*keys).await?;

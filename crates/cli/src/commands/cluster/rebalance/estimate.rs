@@ -91,6 +91,7 @@ mod tests {
         PlannedMove {
             from: nodes(from),
             to: nodes(to),
+            had_target: false,
         }
     }
 
