@@ -9,6 +9,7 @@ use simshard_topology::replication::{
 };
 
 use crate::disk::Contents;
+use crate::repairs::Repair;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Place {
@@ -113,6 +114,20 @@ pub(crate) enum Message {
         added: Epoch,
         copy: u64,
     },
+    /// What does the store have of a shard, by the record of this epoch?
+    Compare {
+        shard: ShardId,
+        number: u64,
+        epoch: Epoch,
+    },
+    Compared {
+        shard: ShardId,
+        number: u64,
+        store: StoreId,
+        contents: Contents,
+    },
+    Repair(Repair),
+    Repaired(StoreId, Repair),
     /// A part of a copy: the elements from a place on. The last part is empty.
     Part {
         shard: ShardId,
