@@ -126,7 +126,7 @@ async fn draw(args: &PlanArgs) -> anyhow::Result<()> {
     if moves.is_empty() {
         note("nothing to move");
         return match before {
-            Some(before) => Ok(remove_plan(&*keys, before).await?),
+            Some(before) => remove_plan(&*keys, before).await.map_err(other_operator),
             None => Ok(()),
         };
     }
