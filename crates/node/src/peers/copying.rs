@@ -20,6 +20,7 @@ use tokio_util::sync::CancellationToken;
 use tonic::transport::{Channel, Endpoint};
 use tonic::{Status, Streaming};
 
+use crate::behind::run_behind;
 use crate::engine::Engine;
 use crate::engine::pace::Pace;
 use crate::error::NodeError;
@@ -167,7 +168,7 @@ async fn write(
     let parts = paced(parts, &engine.copy_pace().received);
     let (sender, coming) = mpsc::channel(WAITING_MESSAGES);
     let store = Arc::clone(engine.store());
-    let written = spawn_blocking(move || {
+    let written = run_behind("copy", move || {
         let mut received = Received {
             parts: coming,
             bytes: 0,
