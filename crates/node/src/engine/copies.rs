@@ -219,10 +219,11 @@ pub(crate) fn own_elements(
     cell: Option<Cell>,
 ) -> mpsc::Receiver<Result<CopyItem, NodeError>> {
     let (sender, parts) = mpsc::channel(WAITING_PARTS);
-    let _ = run_behind("copy-source", move || {
+    let sending = run_behind("copy-source", move || {
         // The reader may have gone.
         let _ = Sending::new(sender).send_elements(&pinned, &ranges, Version::MAX, cell);
     });
+    drop(sending);
     parts
 }
 

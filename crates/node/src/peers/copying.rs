@@ -12,7 +12,6 @@ use simshard_storage::{CopyBase, CopyRange, CopyWriter, Element, ShardCopy};
 use simshard_topology::replication::{Epoch, Pin, StoreId};
 use simshard_topology::{CorpusUid, ShardId, Version};
 use tokio::sync::mpsc;
-use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 use tokio_stream::wrappers::ReceiverStream;
 use tokio_stream::{Stream, StreamExt};
@@ -341,6 +340,8 @@ fn of_damaged_base(error: &Status) -> Status {
 mod tests {
     use std::iter::repeat_with;
     use std::net::TcpListener;
+
+    use tokio::task::spawn_blocking;
 
     use super::*;
 

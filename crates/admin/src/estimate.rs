@@ -5,21 +5,22 @@ use std::fmt;
 
 use simshard_cluster::PlannedMove;
 use simshard_node::COPY_RATE_BESIDE_REQUESTS;
+use simshard_runtime::amounts::{bytes, time};
 use simshard_topology::{NodeId, ShardId, ShardSet};
 
-use super::super::layout::Layout;
-use crate::amounts::{bytes, time};
-use crate::say::note;
+use crate::layout::Layout;
 
 /// What is to be copied.
-pub(super) struct Estimate {
-    bytes: u64,
+#[derive(Clone, Debug, PartialEq)]
+pub struct Estimate {
+    /// The bytes that nodes receive.
+    pub bytes: u64,
     /// The node that takes longest, and how long in seconds, where anything is known to be copied.
-    longest: Option<(NodeId, f64)>,
+    pub longest: Option<(NodeId, f64)>,
 }
 
 impl Estimate {
-    pub(super) fn of(layout: &Layout, moves: &BTreeMap<ShardId, PlannedMove>) -> Self {
+    pub(crate) fn of(layout: &Layout, moves: &BTreeMap<ShardId, PlannedMove>) -> Self {
         let size = |shard| layout.bytes(ShardSet::from_iter([shard]));
         let rate = |node: &NodeId| {
             let rate = layout.copy_rate(node);
@@ -54,10 +55,6 @@ impl Estimate {
             bytes: received.values().sum(),
             longest: longest.max_by(|one, other| one.1.total_cmp(&other.1)),
         }
-    }
-
-    pub(super) fn say(&self) {
-        note(self);
     }
 }
 
