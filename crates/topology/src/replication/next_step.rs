@@ -22,6 +22,8 @@
 //!   One whose node is drained comes to no other shard.
 //! - PE17: shards that lack nothing move to a store in a limited number at once. While an operator has paused moves, none
 //!   begins. A shard that is short of replicas waits for no turn.
+//! - PE18: of what only moves shards, or makes others hot, a store takes what is due together, and then nothing for a
+//!   while: each change of a record holds up requests. What is lost or short waits for nothing.
 //! - PE15: a store that lacks room leaves a shard as one with a slow disk does, if most others in sync have room. It stays
 //!   away until it has ample room. It comes earlier where a dead store cannot leave without it.
 
@@ -107,6 +109,8 @@ pub struct View {
     pub moves_are_paused: bool,
     /// The shards that the own store may begin to copy now, of those that it never held.
     pub on_turn: ShardSet,
+    /// Whether steps are taken now that might wait (PE18).
+    pub moves_go_on: bool,
 }
 
 impl View {
@@ -136,6 +140,7 @@ impl View {
             is_drained: false,
             moves_are_paused: false,
             on_turn: ShardSet::ALL,
+            moves_go_on: true,
         }
     }
 
@@ -156,10 +161,13 @@ impl View {
         if let Some((step, cause)) = self.own_leaving(shard, record) {
             return Some((step, Some(cause)));
         }
+        if let Some(step) = self.dead_leaving(record) {
+            return Some((step, None));
+        }
         let step = self
-            .dead_leaving(record)
-            .or_else(|| self.promotion(shard, record))
-            .or_else(|| record.heating(self.own, |store| self.searched(shard, record, store)))?;
+            .promotion(shard, record)
+            .or_else(|| record.heating(self.own, |store| self.searched(shard, record, store)));
+        let step = step.filter(|_| self.moves_go_on || !self.may_wait(shard, record))?;
         Some((step, None))
     }
 
@@ -174,6 +182,8 @@ impl View {
             return Some((Step::DropLearner(self.own), cause));
         }
         let cause = first(&self.against_staying(shard, record)).filter(|_| record.may_evict())?;
+        let waits = cause == Cause::Surplus && !self.moves_go_on;
+        let cause = Some(cause).filter(|_| !waits)?;
         Some((Step::Evict(self.own), cause))
     }
 
