@@ -60,15 +60,15 @@ impl Estimate {
 
 impl fmt::Display for Estimate {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(out, "{} are to be copied", bytes(self.bytes as f64))?;
-        if let Some((node, seconds)) = &self.longest {
-            write!(
-                out,
-                "; that takes about {}, longest for {node}",
-                time(*seconds)
-            )?;
-        }
-        Ok(())
+        let Some((node, seconds)) = &self.longest else {
+            return write!(out, "no node told of bytes that are to be copied");
+        };
+        write!(
+            out,
+            "{} are to be copied; that takes about {}, longest for {node}",
+            bytes(self.bytes as f64),
+            time(*seconds)
+        )
     }
 }
 
@@ -118,6 +118,9 @@ mod tests {
         // What only leaves is not copied.
         let fewer = BTreeMap::from([(ShardId(1), planned(&["n1", "n2"], &["n1"]))]);
         let nothing = Estimate::by(&fewer, size, |_| 100e6);
-        assert_eq!(nothing.to_string(), "0.0 bytes are to be copied");
+        assert_eq!(
+            nothing.to_string(),
+            "no node told of bytes that are to be copied"
+        );
     }
 }

@@ -33,6 +33,13 @@ has set for it, or else at 20 MB a second, as beside requests. A cluster that
 serves none is faster.")]
     Plan(PlanArgs),
     /// Show the plan: which shards go where, and how far that is
+    #[command(after_help = "\
+The states of shards:
+  planned    the plan is not applied
+  waits      the shard waits for its turn, or moves are paused
+  copies     a node copies it
+  arrived    it is where the plan has it
+  elsewhere  an operator has chosen other nodes since")]
     Show(TableArgs),
     /// Move the shards as the plan has them, and wait until they are there
     #[command(after_help = "\
