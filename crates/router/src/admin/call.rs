@@ -63,7 +63,7 @@ impl Call {
         operation: impl Future<Output = Result<T, AdminError>>,
     ) -> Result<T, Status> {
         match timeout_at(self.deadline.instant(), operation).await {
-            Ok(done) => done.map_err(error::status),
+            Ok(done) => done.map_err(|error| error::status(&error)),
             Err(_) => {
                 let problem = "it was not done by its deadline, or only in part: allow more time, and repeat it";
                 Err(Reason::DeadlineTooShort.status(problem, []))

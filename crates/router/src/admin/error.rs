@@ -5,8 +5,8 @@ use simshard_cluster::MetadataError;
 use simshard_proto::Reason;
 use tonic::Status;
 
-pub(super) fn status(error: AdminError) -> Status {
-    reason(&error).status(error.to_string(), [])
+pub(super) fn status(error: &AdminError) -> Status {
+    reason(error).status(error.to_string(), [])
 }
 
 /// The only mapping to what clients see.
@@ -80,7 +80,7 @@ mod tests {
             (MetadataError::Stopping.into(), Reason::MetadataFailed),
         ] {
             let told = error.to_string();
-            let status = status(error);
+            let status = status(&error);
             assert_eq!(Reason::of(&status), Some(expected), "{told}");
             assert_eq!(status.message(), told);
         }
