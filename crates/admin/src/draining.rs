@@ -8,7 +8,7 @@ use simshard_topology::{NodeId, ShardMap};
 use crate::asked::Cluster;
 use crate::layout::Layout;
 use crate::placing::Placing;
-use crate::{Admin, AdminError, Outlook, repeat_while};
+use crate::{Admin, AdminError, Outlook, Repeats};
 
 /// A node that is to hold nothing, and where its shards would go.
 pub struct Emptying {
@@ -95,7 +95,12 @@ impl Admin<'_> {
             let problem = format!("{node} still runs: stop it, and run this command again");
             return Err(AdminError::Refused(problem));
         }
-        let is_raced = |error: &MetadataError| matches!(error, MetadataError::Raced);
-        Ok(repeat_while(is_raced, async || unregister(self.keys, node).await).await?)
+        let mut repeats = Repeats::default();
+        loop {
+            match unregister(self.keys, node).await {
+                Err(MetadataError::Raced) if repeats.wait().await => {}
+                done => return Ok(done?),
+            }
+        }
     }
 }

@@ -1,5 +1,5 @@
-//! What operators do to a cluster whose nodes register themselves: it is read from the metadata and asked of the stores, and
-//! what is to be is written down. The nodes do the rest.
+//! What operators do to a cluster whose nodes register themselves. Operations read the metadata, ask the stores, and write
+//! down what is to be. The nodes do the rest.
 //!
 //! The operations print nothing and ask nothing: they return what was found, or why not. Those that are dangerous have two
 //! steps. The first says what would happen, and the second does it. `simshard cluster` and the service
@@ -33,7 +33,7 @@ pub use estimate::Estimate;
 pub use nodes::KnownNode;
 pub use placing::{Open, Placing, Progress};
 pub use plans::{Aborted, Applicable, Drawn, Pause, Plan};
-pub use races::repeat_while;
+pub use races::Repeats;
 pub use replication::{DEFAULT_HOT, MOST_REPLICAS, Replication, ReplicationPlan};
 pub use shards::ReplicaGroup;
 pub use shares::{NodeShare, Outlook, balance_text};

@@ -36,6 +36,12 @@ impl Drawn {
     pub fn is_empty(&self) -> bool {
         self.plan.moves.is_empty()
     }
+
+    /// Differs from that of each other plan.
+    #[must_use]
+    pub fn id(&self) -> String {
+        self.plan.id.to_string()
+    }
 }
 
 /// The staged plan, and how far it is.

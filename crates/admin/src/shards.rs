@@ -110,3 +110,32 @@ fn merged(shards: impl Iterator<Item = ReplicaGroup>) -> Vec<ReplicaGroup> {
     }
     groups
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn neighbours_that_are_alike_are_listed_together() {
+        let stores = [1, 2].map(|id| StoreId([id; 16]));
+        let names = BTreeMap::from([(stores[0], "n1".to_owned()), (stores[1], "n2".to_owned())]);
+        let target = BTreeSet::from([NodeId::new("n3").unwrap()]);
+        let of = |shard: u8, holder: usize, target| {
+            let record = ShardRecord::first(0, &stores[holder..=holder], 1);
+            ReplicaGroup::of(ShardId(shard), &record, target, &names)
+        };
+        let all = [
+            of(0, 0, None),
+            of(1, 0, None),
+            of(2, 0, Some(&target)),
+            of(3, 1, Some(&target)),
+            of(4, 0, None),
+        ];
+        assert!(all[2].concerns("n1") && all[2].concerns("n3") && !all[2].concerns("n2"));
+        let groups = merged(all.into_iter());
+        let shards = groups.iter().map(|group| group.shards.to_string());
+        assert_eq!(Vec::from_iter(shards), ["00-01", "02", "03", "04"]);
+        assert_eq!(groups[1].target, ["n3"]);
+        assert_eq!(groups[2].in_sync, ["n2"]);
+    }
+}

@@ -8,7 +8,7 @@ use simshard_topology::NodeId;
 
 use crate::nodes::Asked;
 use crate::status::{Finding, finding};
-use crate::{Admin, AdminError, repeat_while};
+use crate::{Admin, AdminError, Repeats};
 
 /// What a process does in a cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -124,15 +124,15 @@ impl Admin<'_> {
     /// # Errors
     /// If a process keeps the level from being raised.
     pub async fn finalize(&self, stopped: &[NodeId]) -> Result<u32, AdminError> {
-        let is_raced =
-            |error: &AdminError| matches!(error, AdminError::Metadata(MetadataError::Raced));
-        let raise = async || {
+        let mut repeats = Repeats::default();
+        loop {
             let upgrade = self.checked(stopped).await?;
             let next = upgrade.next;
-            upgrade.raise(self.keys, stopped).await?;
-            Ok(next)
-        };
-        repeat_while(is_raced, raise).await
+            match upgrade.raise(self.keys, stopped).await {
+                Err(MetadataError::Raced) if repeats.wait().await => {}
+                raised => return Ok(raised.map(|()| next)?),
+            }
+        }
     }
 
     /// The processes of a cluster, if none keeps the level from being raised.

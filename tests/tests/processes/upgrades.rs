@@ -22,7 +22,7 @@ const EARLIER: &str = "SIMSHARD_TEST_EARLIER";
 /// Documents in a batch.
 const BATCH: usize = 60;
 
-async fn put(cluster: &ProcessCluster, key: &str, text: &str) {
+pub(crate) async fn put(cluster: &ProcessCluster, key: &str, text: &str) {
     commit(cluster, Transaction::new().put(key, text)).await;
 }
 

@@ -37,7 +37,14 @@ const TABLE: [(&str, &[&str], &[&str]); 17] = [
     ("admin", &["topology", "cluster", "node", "runtime"], &[]),
     (
         "router",
-        &["simhash", "topology", "proto", "transport", "cluster"],
+        &[
+            "simhash",
+            "topology",
+            "proto",
+            "transport",
+            "cluster",
+            "admin",
+        ],
         &[],
     ),
     ("runtime", &[], &[]),

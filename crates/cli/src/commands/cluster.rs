@@ -20,7 +20,7 @@ mod upgrade;
 use std::sync::Arc;
 
 use clap::{Args, Subcommand};
-use simshard_admin::{Admin, repeat_while};
+use simshard_admin::{Admin, Repeats};
 use simshard_cluster::{KeyValueStore, MetadataError, key_values_with};
 use simshard_topology::NodeId;
 
@@ -312,5 +312,11 @@ async fn repeat_if_raced<T>(attempt: impl AsyncFn() -> anyhow::Result<T>) -> any
             Some(MetadataError::Raced)
         )
     };
-    repeat_while(is_raced, attempt).await
+    let mut repeats = Repeats::default();
+    loop {
+        match attempt().await {
+            Err(error) if is_raced(&error) && repeats.wait().await => {}
+            done => return done,
+        }
+    }
 }
