@@ -158,7 +158,7 @@ fn planned_move(shown: &ShownMove) -> pb::PlannedMove {
 
 pub(super) fn aborted(aborted: Aborted) -> pb::AbortPlanResponse {
     let (all, arrived) = match aborted {
-        Aborted::None | Aborted::Unmoved => (0, 0),
+        Aborted::None | Aborted::Damaged | Aborted::Unmoved => (0, 0),
         Aborted::Moved { all, arrived } => (all, arrived),
     };
     pb::AbortPlanResponse {
