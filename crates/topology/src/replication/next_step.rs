@@ -22,8 +22,7 @@
 //!   One whose node is drained comes to no other shard.
 //! - PE17: shards that lack nothing move to a store in a limited number at once. While an operator has paused moves, none
 //!   begins. A shard that is short of replicas waits for no turn.
-//! - PE18: of what only moves shards, or makes others hot, a store takes what is due together, and then nothing for a
-//!   while: each change of a record holds up requests. What is lost or short waits for nothing.
+//! - PE18: a store takes all steps that only move shards together, and then none for a while, as each holds up requests.
 //! - PE15: a store that lacks room leaves a shard as one with a slow disk does, if most others in sync have room. It stays
 //!   away until it has ample room. It comes earlier where a dead store cannot leave without it.
 
@@ -161,14 +160,10 @@ impl View {
         if let Some((step, cause)) = self.own_leaving(shard, record) {
             return Some((step, Some(cause)));
         }
-        if let Some(step) = self.dead_leaving(record) {
-            return Some((step, None));
-        }
-        let step = self
-            .promotion(shard, record)
-            .or_else(|| record.heating(self.own, |store| self.searched(shard, record, store)));
-        let step = step.filter(|_| self.moves_go_on || !self.may_wait(shard, record))?;
-        Some((step, None))
+        let heating = || record.heating(self.own, |store| self.searched(shard, record, store));
+        let due = || self.promotion(shard, record).or_else(heating);
+        let due = || due().filter(|_| self.moves_go_on || !self.may_wait(shard, record));
+        Some((self.dead_leaving(record).or_else(due)?, None))
     }
 
     /// The step by which this store leaves, and why.
@@ -183,8 +178,7 @@ impl View {
         }
         let cause = first(&self.against_staying(shard, record)).filter(|_| record.may_evict())?;
         let waits = cause == Cause::Surplus && !self.moves_go_on;
-        let cause = Some(cause).filter(|_| !waits)?;
-        Some((Step::Evict(self.own), cause))
+        (!waits).then_some((Step::Evict(self.own), cause))
     }
 
     /// What may speak against this store as a learner, and whether it does. One that takes no inserts would fail them

@@ -9,7 +9,7 @@ use simshard_topology::replication::{
 };
 
 use crate::disk::Contents;
-use crate::repairs::Repair;
+use crate::repairs::{Compared, Comparison, Repair};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Place {
@@ -115,17 +115,8 @@ pub(crate) enum Message {
         copy: u64,
     },
     /// What does the store have of a shard, by the record of this epoch?
-    Compare {
-        shard: ShardId,
-        number: u64,
-        epoch: Epoch,
-    },
-    Compared {
-        shard: ShardId,
-        number: u64,
-        store: StoreId,
-        contents: Contents,
-    },
+    Compare(Comparison),
+    Compared(Compared),
     Repair(Repair),
     Repaired(StoreId, Repair),
     /// A part of a copy: the elements from a place on. The last part is empty.

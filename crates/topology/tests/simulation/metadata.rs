@@ -87,8 +87,8 @@ impl World {
             | Message::Tell { .. }
             | Message::Metadata { .. }
             | Message::CopyShard { .. }
-            | Message::Compare { .. }
-            | Message::Compared { .. }
+            | Message::Compare(_)
+            | Message::Compared(_)
             | Message::Repair(_)
             | Message::Repaired(..)
             | Message::Part { .. } => unreachable!("no message to the metadata"),

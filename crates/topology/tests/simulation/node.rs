@@ -186,17 +186,13 @@ impl World {
                 reports,
             } => {
                 self.note_peer(node, store, incarnation, reports);
-                let (_, running) = self.parts(node);
-                if let Some(peer) = running.peers.get_mut(&store) {
-                    (peer.hears, peer.lacks_room) = (hears, lacks_room);
-                }
+                self.note_health(node, store, hears, lacks_room);
                 self.tell_records(node, from, store);
             }
-            Message::Tell { store, records } => {
-                if self.nodes[node].disk.store == store {
-                    self.learn(node, records, None);
-                }
+            Message::Tell { store, records } if self.nodes[node].disk.store == store => {
+                self.learn(node, records, None);
             }
+            Message::Tell { .. } => {}
             Message::Metadata {
                 purpose,
                 records,
@@ -221,17 +217,8 @@ impl World {
                 from,
                 states,
             } => self.take_part(node, shard, copy, pin, (from, &states)),
-            Message::Compare {
-                shard,
-                number,
-                epoch,
-            } => self.answer_comparison(node, from, (shard, epoch, number)),
-            Message::Compared {
-                shard,
-                number,
-                store,
-                contents,
-            } => self.take_comparison(node, (shard, number), store, contents),
+            Message::Compare(comparison) => self.answer_comparison(node, from, comparison),
+            Message::Compared(compared) => self.take_comparison(node, &compared),
             Message::Repair(repair) => self.take_repair(node, from, repair),
             Message::Repaired(store, repair) => self.note_repaired(node, store, &repair),
             Message::Written { .. }
@@ -588,6 +575,19 @@ impl World {
         for (shard, epoch) in reports {
             let report = peer.reports.entry(shard).or_insert(Epoch::NONE);
             *report = epoch.max(*report);
+        }
+    }
+
+    fn note_health(
+        &mut self,
+        node: usize,
+        store: StoreId,
+        hears: BTreeSet<StoreId>,
+        lacks_room: bool,
+    ) {
+        let (_, running) = self.parts(node);
+        if let Some(peer) = running.peers.get_mut(&store) {
+            (peer.hears, peer.lacks_room) = (hears, lacks_room);
         }
     }
 

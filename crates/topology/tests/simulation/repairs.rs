@@ -39,6 +39,23 @@ pub(crate) struct Repairing {
     carried: BTreeMap<usize, (State, BTreeSet<StoreId>)>,
 }
 
+/// A shard of which a node asks what others have by a record.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Comparison {
+    shard: ShardId,
+    number: u64,
+    epoch: Epoch,
+}
+
+/// What a store has of a shard that is compared.
+#[derive(Clone, Debug)]
+pub(crate) struct Compared {
+    shard: ShardId,
+    number: u64,
+    store: StoreId,
+    contents: Contents,
+}
+
 /// A state that a store is to take.
 #[derive(Clone, Debug)]
 pub(crate) struct Repair {
@@ -82,11 +99,11 @@ impl World {
         let (_, running) = self.parts(node);
         running.repairs.insert(shard, repairing);
         for entry in record.in_sync.iter().filter(|entry| entry.store != own) {
-            let compare = Message::Compare {
+            let compare = Message::Compare(Comparison {
                 shard,
                 number,
                 epoch: record.epoch,
-            };
+            });
             self.send(
                 Place::Node(node),
                 Place::Node(node_of(entry.store)),
@@ -97,39 +114,34 @@ impl World {
     }
 
     /// Answers what the node has of a shard, if that is by the record that is meant.
-    pub(crate) fn answer_comparison(
-        &mut self,
-        node: usize,
-        to: Place,
-        (shard, epoch, number): (ShardId, Epoch, u64),
-    ) {
+    pub(crate) fn answer_comparison(&mut self, node: usize, to: Place, comparison: Comparison) {
+        let Comparison {
+            shard,
+            number,
+            epoch,
+        } = comparison;
         let (disk, running) = self.parts(node);
         let held = running.shards.get(&shard);
         let held =
             held.filter(|held| held.replica.answers(epoch) && held.replica.confirms() == epoch);
         if let Some(held) = held {
-            let answer = Message::Compared {
+            let answer = Message::Compared(Compared {
                 shard,
                 number,
                 store: disk.store,
                 contents: held.contents,
-            };
+            });
             self.send(Place::Node(node), to, answer);
         }
     }
 
-    pub(crate) fn take_comparison(
-        &mut self,
-        node: usize,
-        (shard, number): (ShardId, u64),
-        store: StoreId,
-        contents: Contents,
-    ) {
+    pub(crate) fn take_comparison(&mut self, node: usize, of_store: &Compared) {
         let (_, running) = self.parts(node);
-        let repairing = running.repairs.get_mut(&shard);
-        if let Some(repairing) = repairing.filter(|repairing| repairing.number == number) {
-            repairing.compared.insert(store, contents);
-            self.carry_once_compared(node, shard);
+        let repairing = running.repairs.get_mut(&of_store.shard);
+        let repairing = repairing.filter(|repairing| repairing.number == of_store.number);
+        if let Some(repairing) = repairing {
+            repairing.compared.insert(of_store.store, of_store.contents);
+            self.carry_once_compared(node, of_store.shard);
         }
     }
 

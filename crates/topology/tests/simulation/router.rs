@@ -108,8 +108,8 @@ impl World {
             | Message::Publish { .. }
             | Message::CopyShard { .. }
             | Message::Tell { .. }
-            | Message::Compare { .. }
-            | Message::Compared { .. }
+            | Message::Compare(_)
+            | Message::Compared(_)
             | Message::Repair(_)
             | Message::Repaired(..)
             | Message::Part { .. } => unreachable!("no message to a router"),
