@@ -6,10 +6,15 @@ use std::{env, fs};
 use protox::prost::Message;
 use protox::prost_reflect::prost_types::FileDescriptorSet;
 
-/// Each service, and the file that describes it for reflection.
-const SERVICES: [(&str, &str); 2] = [
-    ("simshard/v1/corpus_service.proto", "corpus_service.bin"),
-    ("simshard/shard/v1/shard_service.proto", "shard_service.bin"),
+const CORPUS: &str = "simshard/v1/corpus_service.proto";
+const ADMIN: &str = "simshard/admin/v1/admin.proto";
+const SHARD: &str = "simshard/shard/v1/shard_service.proto";
+
+/// What a server serves, and the file that describes it for reflection.
+const DESCRIPTIONS: [(&[&str], &str); 3] = [
+    (&[CORPUS], "corpus_service.bin"),
+    (&[CORPUS, ADMIN], "router.bin"),
+    (&[SHARD], "shard_service.bin"),
 ];
 
 /// A field that is megabytes of another message: passed on without a copy.
@@ -25,11 +30,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let root = PathBuf::from(env::var("CARGO_MANIFEST_DIR")?).join("../../proto");
     println!("cargo::rerun-if-changed={}", root.display());
     let out = PathBuf::from(env::var("OUT_DIR")?);
-    for (service, description) in SERVICES {
-        let descriptors = compile(&root, &[service])?;
+    for (services, description) in DESCRIPTIONS {
+        let descriptors = compile(&root, services)?;
         fs::write(out.join(description), descriptors.encode_to_vec())?;
     }
-    let all = compile(&root, &SERVICES.map(|(service, _)| service))?;
+    let all = compile(&root, &[CORPUS, ADMIN, SHARD])?;
     let builder = tonic_prost_build::configure().bytes(ENCODED);
     let builder = BOXED
         .iter()

@@ -44,6 +44,7 @@ pub async fn run() -> anyhow::Result<()> {
     println!("listening on http://{}", listener.local_addr()?);
     let interface = Interface {
         descriptors: CORPUS_SERVICE_DESCRIPTORS,
+        beside: Default::default(),
         admits_itself: None,
     };
     let (_ready, is_ready) = watch::channel(true);

@@ -5,6 +5,7 @@ use std::process::{self, ExitCode};
 
 use clap::Command;
 use clap::error::{ContextKind, ContextValue};
+use simshard_admin::AdminError;
 use simshard_batch::evaluate::EvaluateError;
 use simshard_batch::{JobError, OutputError};
 use simshard_bench::BadSettings;
@@ -58,6 +59,7 @@ pub fn code(error: &anyhow::Error) -> Option<u8> {
             return Some(BAD_INPUT);
         }
         if cause.downcast_ref().is_some_and(is_operators_mistake)
+            || cause.downcast_ref().is_some_and(is_bad_operation)
             || cause.downcast_ref().is_some_and(is_bad_directory)
             || cause.downcast_ref().is_some_and(is_bad_role)
             || cause.downcast_ref().is_some_and(is_bad_registration)
@@ -114,6 +116,15 @@ fn is_operators_mistake(error: &MetadataError) -> bool {
         | MetadataError::KeyValues(_)
         | MetadataError::Raced
         | MetadataError::Stopping => false,
+    }
+}
+
+/// Whether an operation on a cluster is another one than the operator may ask for.
+fn is_bad_operation(error: &AdminError) -> bool {
+    match error {
+        AdminError::UnknownNode(_) | AdminError::Impossible(_) => true,
+        AdminError::Refused(_) | AdminError::OtherOperator => false,
+        AdminError::Metadata(error) => is_operators_mistake(error),
     }
 }
 

@@ -2,7 +2,6 @@
 //! batch tools, one file a verb in `commands`. The arguments that several share
 //! are in `args`; what the commands do is in the other crates.
 
-mod amounts;
 pub mod args;
 mod checkpoint;
 pub mod commands;

@@ -34,7 +34,7 @@ use crate::store::{MetadataError, MetadataStore};
 pub struct KeyValueMetadata {
     layout: watch::Receiver<Arc<ClusterLayout>>,
     /// Of a fixed layout. Never sent to; kept so that receivers stay connected.
-    _fixed: Option<watch::Sender<Arc<ClusterLayout>>>,
+    fixed: Option<watch::Sender<Arc<ClusterLayout>>>,
     store: Arc<dyn KeyValueStore>,
     last: Mutex<Understood>,
 }
@@ -53,7 +53,7 @@ impl KeyValueMetadata {
         let (sender, layout) = watch::channel(layout);
         Self {
             layout,
-            _fixed: Some(sender),
+            fixed: Some(sender),
             store,
             last: Mutex::default(),
         }
@@ -73,7 +73,7 @@ impl KeyValueMetadata {
         let layout = follow_layout(&store, on_turn).await?;
         Ok(Self {
             layout,
-            _fixed: None,
+            fixed: None,
             store,
             last: Mutex::default(),
         })
@@ -226,6 +226,11 @@ impl MetadataStore for KeyValueMetadata {
 
     fn watch_layout(&self) -> watch::Receiver<Arc<ClusterLayout>> {
         self.layout.clone()
+    }
+
+    fn registry(&self) -> Option<Arc<dyn KeyValueStore>> {
+        let is_followed = self.fixed.is_none();
+        is_followed.then(|| Arc::clone(&self.store))
     }
 
     async fn corpora(&self) -> Result<Arc<Corpora>, MetadataError> {

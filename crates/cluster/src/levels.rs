@@ -103,6 +103,17 @@ pub(crate) async fn cluster_level(keys: &dyn KeyValueStore) -> Result<u32, Metad
     Ok(RawCluster::of_text(&pair.value)?.schema)
 }
 
+/// The level from which on nodes move shards to where an operator wants them, and know what is set for nodes.
+const MOVING: u32 = 2;
+
+/// Refuses it where nodes may not know targets, and what is set for nodes (UP3).
+///
+/// # Errors
+/// As those of [`require_level`].
+pub async fn require_moving(keys: &dyn KeyValueStore) -> Result<(), MetadataError> {
+    require_level(keys, MOVING, "to say where shards are to be").await
+}
+
 /// Refuses to do `what` in a cluster below a level (UP3).
 ///
 /// # Errors
@@ -176,6 +187,11 @@ mod tests {
         let told = "`a` needs level 2, and the cluster is at level 1: run `simshard cluster upgrade status`, then \
                     `simshard cluster upgrade finalize`";
         assert_eq!(refused, told);
+        let refused = require_moving(&keys).await.unwrap_err();
+        assert!(matches!(
+            refused,
+            MetadataError::LevelTooLow { needed: 2, .. }
+        ));
     }
 
     #[test]

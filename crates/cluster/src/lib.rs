@@ -50,7 +50,7 @@ pub use key_value::{
 };
 pub use key_value_metadata::{KeyValueMetadata, deleted_corpora, recorded_corpora};
 pub use layout::{ClusterLayout, ClusterLayoutError, Node};
-pub use levels::require_level;
+pub use levels::{require_level, require_moving};
 pub use membership::{
     check_registered, has_records_without_cluster, initialize, random_nonce, register,
     register_start, shard_records,
@@ -67,8 +67,8 @@ pub use registered::{check_holds_nothing, registered_stores, unregister};
 pub use shared_reading::{METADATA_PATIENCE, ReadingError, SharedReading};
 pub use simshard_topology::CorpusUid;
 pub use staged_plan::{
-    PlanState, PlannedMove, StagedPlan, carry_on, follow_staged_plan, remove_plan, stage_plan,
-    staged_plan, unreached,
+    PlanState, PlannedMove, StagedPlan, carry_on, follow_staged_plan, remove_bad_plan, remove_plan,
+    stage_plan, staged_plan, unreached,
 };
 pub use steps::{Changed, Forced, Steps, force, rebuild, take_steps, wish};
 pub use store::{MetadataError, MetadataStore};

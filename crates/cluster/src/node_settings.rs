@@ -15,6 +15,7 @@ use tokio::sync::watch;
 use crate::followed_each::{each, follow_each};
 use crate::key_value::{KeyValue, KeyValueStore, Outcome, Snapshot, Transaction};
 use crate::keys;
+use crate::levels::require_moving;
 use crate::records::{bad, text_of};
 use crate::registered::registered_stores;
 use crate::store::MetadataError;
@@ -61,12 +62,13 @@ pub async fn node_settings(
 ///
 /// # Errors
 /// [`MetadataError::NotRegistered`] if there is no such node. [`MetadataError::BadRecord`] if its settings cannot be
-/// understood. Else when the keys cannot be read or written.
+/// understood. [`MetadataError::LevelTooLow`] while nodes may not know settings. Else when the keys cannot be read or written.
 pub async fn change_node_settings(
     keys: &dyn KeyValueStore,
     node: &NodeId,
     change: impl Fn(&mut NodeSettings),
 ) -> Result<(), MetadataError> {
+    require_moving(keys).await?;
     let stores = registered_stores(keys).await?;
     if !stores.iter().any(|store| store.node == *node) {
         let missing = node.to_string();

@@ -195,11 +195,13 @@ async fn show(
                     changed = told.changed() => changed.is_ok(),
                     () = sleep(pause) => false,
                 };
-                let kept = match lease.filter(|_| !has_news) {
-                    Some(lease) => keys.keep_alive(lease).await.ok().map(|()| lease),
-                    None => None,
-                };
                 let process = told.borrow_and_update().clone();
+                let kept = match lease.filter(|_| !has_news) {
+                    Some(lease) if is_shown(&*keys, &key, &process).await => {
+                        keys.keep_alive(lease).await.ok().map(|()| lease)
+                    }
+                    Some(_) | None => None,
+                };
                 lease = match kept {
                     Some(lease) => Some(lease),
                     None => put(&*keys, &key, &process).await.ok(),
@@ -213,6 +215,17 @@ async fn show(
         news,
         showing,
     })
+}
+
+/// Whether a process is still shown, as far as can be known. A copy of its directory that was started, and refused, takes its
+/// key away.
+async fn is_shown(keys: &dyn KeyValueStore, key: &str, process: &RunningProcess) -> bool {
+    let Ok(snapshot) = keys.read(key).await else {
+        return true;
+    };
+    let shown = snapshot.pairs.iter().find(|pair| pair.key == key);
+    let shown = shown.map(|pair| RunningProcess::of_text(key, &pair.value));
+    matches!(shown, Some(Ok(shown)) if shown == *process)
 }
 
 /// Puts what a process shows under a lease, and changes what tells of starts: so a raise that was decided before conflicts.
@@ -313,6 +326,22 @@ mod tests {
         assert!(shown(&*keys).await.iter().any(has_begun));
         router.end().await;
         assert_eq!(shown(&*keys).await.len(), 1);
+    }
+
+    /// A copy of its directory was started, and refused.
+    #[tokio::test(start_paused = true)]
+    async fn a_process_whose_key_another_one_took_away_is_shown_again() {
+        let keys: Arc<dyn KeyValueStore> = Arc::new(MemoryKeyValues::new());
+        let node = show_node(&keys, STORE).await.unwrap();
+        node.has_begun(start(1));
+        sleep(RETRY).await;
+        let own = shown(&*keys).await;
+        let copy = show_node(&keys, STORE).await.unwrap();
+        assert_ne!(shown(&*keys).await, own);
+        copy.end().await;
+        assert_eq!(shown(&*keys).await, []);
+        sleep(INTERVAL + RETRY).await;
+        assert_eq!(shown(&*keys).await, own);
     }
 
     #[tokio::test]

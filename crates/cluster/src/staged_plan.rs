@@ -6,7 +6,9 @@
 //! - SP2: a plan sets targets only while it begins. One that is taken back meanwhile leaves none
 //!   (`a_plan_that_is_taken_back_sets_no_target`).
 //! - SP3: a plan leaves alone the shards for which an operator has chosen other nodes since it was drawn
-//!   (`shards_with_other_targets_are_left_alone`, `targets_that_are_chosen_meanwhile_are_left_alone`).
+//!   (`shards_with_other_targets_are_left_alone`, `targets_that_are_chosen_meanwhile_are_left_alone`). Taken back, it
+//!   leaves those it has replaced as they were, if that is still possible
+//!   (`targets_that_a_plan_replaced_come_back`).
 //! - SP4: what one process began, each other one ends (`any_process_goes_on_with_a_plan`).
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -48,6 +50,8 @@ pub struct PlannedMove {
     pub from: BTreeSet<NodeId>,
     /// The nodes that are to hold it.
     pub to: BTreeSet<NodeId>,
+    /// Whether the former were its target.
+    pub had_target: bool,
 }
 
 /// A plan that is staged.
@@ -79,6 +83,7 @@ struct RawMove {
     shards: String,
     from: BTreeSet<String>,
     to: BTreeSet<String>,
+    had_target: bool,
 }
 
 impl StagedPlan {
@@ -150,6 +155,20 @@ pub async fn remove_plan(keys: &dyn KeyValueStore, read: Revision) -> Result<(),
     expect_committed(keys.commit(&change.delete(keys::STAGED_PLAN)).await?)
 }
 
+/// Removes the plan if it cannot be understood. The targets that it has set stay. Answers whether there was such a one.
+///
+/// # Errors
+/// [`MetadataError::Raced`] if it has changed meanwhile. Else when the keys cannot be read or written.
+pub async fn remove_bad_plan(keys: &dyn KeyValueStore) -> Result<bool, MetadataError> {
+    let snapshot = keys.read(keys::STAGED_PLAN).await?;
+    let bad = snapshot.pairs.iter().find(|pair| plan_in(pair).is_err());
+    let Some(bad) = bad else {
+        return Ok(false);
+    };
+    remove_plan(keys, bad.revision).await?;
+    Ok(true)
+}
+
 /// Attempts after others changed the plan, or what it was decided by.
 const MOST_ATTEMPTS: usize = 4;
 
@@ -209,7 +228,7 @@ async fn begin(
     Ok(())
 }
 
-/// Removes the targets that the plan has set and that are not reached, and then the plan.
+/// Takes back the targets that the plan has set and that are not reached, and then the plan.
 async fn end(
     keys: &dyn KeyValueStore,
     plan: &StagedPlan,
@@ -221,9 +240,20 @@ async fn end(
     let open = unreached
         .iter()
         .filter(|shard| set.get(shard) == Some(&plan.moves[shard].to));
-    let open: Vec<String> = open.map(keys::target).collect();
+    let (replaced, mut new): (Vec<ShardId>, Vec<ShardId>) =
+        open.partition(|shard| plan.moves[shard].had_target);
     let condition = || Transaction::new().if_unchanged(keys::STAGED_PLAN, revision);
-    for some in open.chunks(MAX_OPERATIONS - 1) {
+    let before = replaced
+        .iter()
+        .map(|shard| (*shard, plan.moves[shard].from.clone()));
+    match set_targets_as_read(keys, &before.collect(), &condition(), &snapshot).await {
+        Ok(()) => {}
+        // Nodes were drained since, say.
+        Err(MetadataError::BadTarget { .. }) => new.extend(replaced),
+        Err(error) => return Err(error),
+    }
+    let new: Vec<String> = new.into_iter().map(keys::target).collect();
+    for some in new.chunks(MAX_OPERATIONS - 1) {
         let change = some.iter().fold(condition(), |change, key| {
             if_still(change, key, revision_in(&snapshot, key)).delete(key)
         });
@@ -272,14 +302,17 @@ impl From<&StagedPlan> for RawPlan {
             nodes.iter().map(ToString::to_string).collect()
         };
         for (shard, planned) in &plan.moves {
-            let group = (names(&planned.from), names(&planned.to));
+            let group = (names(&planned.from), names(&planned.to), planned.had_target);
             groups.entry(group).or_default().insert(*shard);
         }
-        let moves = groups.into_iter().map(|((from, to), shards)| RawMove {
-            shards: shards.to_string(),
-            from,
-            to,
-        });
+        let moves = groups
+            .into_iter()
+            .map(|((from, to, had_target), shards)| RawMove {
+                shards: shards.to_string(),
+                from,
+                to,
+                had_target,
+            });
         Self {
             id: plan.id.to_string(),
             state: plan.state,
@@ -302,6 +335,7 @@ fn plan_in(pair: &KeyValue) -> Result<StagedPlan, MetadataError> {
         let planned = PlannedMove {
             from: nodes(&group.from)?,
             to: nodes(&group.to)?,
+            had_target: group.had_target,
         };
         let shards: ShardSet = group
             .shards

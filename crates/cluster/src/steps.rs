@@ -287,7 +287,9 @@ pub(crate) mod tests {
     use super::*;
     use crate::corpora::Corpora;
     use crate::disturbed::{Before, Disturbed};
-    use crate::key_value::{KeyValueStore, MemoryKeyValues, Outcome};
+    use crate::key_value::{KeyValueStore, MemoryKeyValues, Outcome, Transaction};
+    use crate::keys;
+    use crate::levels::{NEWEST_LEVEL, RawCluster};
     use crate::membership::{initialize, register, register_start, shard_records};
     use crate::records::RegisteredStore;
 
@@ -313,6 +315,17 @@ pub(crate) mod tests {
 
     /// A cluster of the nodes n1 to n3, which hold each shard.
     pub(crate) async fn cluster() -> MemoryKeyValues {
+        let keys = earlier_cluster().await;
+        // As if all nodes had shown that they know it.
+        let newest = serde_json::to_string(&RawCluster::new(NEWEST_LEVEL)).unwrap();
+        let raise = Transaction::new().put(keys::CLUSTER, newest);
+        let raised = keys.commit(&raise).await;
+        assert!(matches!(raised, Ok(Outcome::Committed(_))));
+        keys
+    }
+
+    /// The same at the first level.
+    pub(crate) async fn earlier_cluster() -> MemoryKeyValues {
         let keys = MemoryKeyValues::new();
         for store in STORES {
             register(&keys, &registered(store)).await.unwrap();

@@ -31,7 +31,7 @@ use tokio::sync::watch;
 
 use crate::corpora::Corpora;
 use crate::corpus::{CorpusName, CorpusRecord, CorpusState};
-use crate::key_value::KeyValueError;
+use crate::key_value::{KeyValueError, KeyValueStore};
 use crate::layout::{ClusterLayout, ClusterLayoutError};
 use crate::levels::{NEWEST_LEVEL, OLDEST_LEVEL, VERSION};
 use crate::{keys, records};
@@ -55,6 +55,11 @@ pub trait MetadataStore: Send + Sync + std::fmt::Debug {
     /// held it, and can make it empty. Else its directory may have been lost, and only a creation may make corpora.
     fn names_stores(&self) -> bool {
         self.watch_layout().borrow().records().is_some()
+    }
+
+    /// The keys in which nodes register themselves, if they do: operators change the cluster there.
+    fn registry(&self) -> Option<Arc<dyn KeyValueStore>> {
+        None
     }
 
     /// Reads all corpora, as they are at one moment.

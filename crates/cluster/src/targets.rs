@@ -19,6 +19,7 @@ use uuid::Uuid;
 use crate::followed_each::{each, follow_each};
 use crate::key_value::{KeyValue, KeyValueStore, MAX_OPERATIONS, Outcome, Snapshot, Transaction};
 use crate::keys;
+use crate::levels::require_moving;
 use crate::membership::commit;
 use crate::node_settings::{SettingsOfNodes, settings_in};
 use crate::records::{bad, shards_in, text_of};
@@ -57,7 +58,7 @@ pub(crate) fn targets_in(snapshot: &Snapshot, on_bad: impl Fn(&MetadataError)) -
 ///
 /// # Errors
 /// [`MetadataError::BadTarget`] if a node has not registered or is drained, or their number is not that of the replicas.
-/// [`MetadataError::Raced`] if that changes all the time. Else when the keys cannot be read or written. Some may be set
+/// [`MetadataError::LevelTooLow`] while nodes may not know targets. [`MetadataError::Raced`] if that changes all the time. Else when the keys cannot be read or written. Some may be set
 /// then, but for those that are refused from the beginning.
 pub async fn set_targets(
     keys: &dyn KeyValueStore,
@@ -109,6 +110,7 @@ async fn set_all(
     if_as_read: impl Fn(ShardId, Transaction) -> Transaction,
     condition: &Transaction,
 ) -> Result<(), MetadataError> {
+    require_moving(keys).await?;
     let targets: Vec<Target> = targets.iter().collect();
     Checked::against(keys, &targets).await?;
     for some in parts(&targets) {

@@ -153,7 +153,7 @@ mod tests {
     use crate::levels::cluster_level;
     use crate::processes::{ShownProcess, show_node, show_router};
     use crate::published::{publish, published};
-    use crate::steps::tests::{STORES, cluster};
+    use crate::steps::tests::{STORES, earlier_cluster};
 
     /// A store begins a start.
     async fn begin(keys: &dyn KeyValueStore, store: StoreId, number: u64) -> Incarnation {
@@ -195,7 +195,7 @@ mod tests {
     /// UP1.
     #[tokio::test(start_paused = true)]
     async fn a_level_is_raised_only_if_all_processes_know_it() {
-        let keys: Arc<dyn KeyValueStore> = Arc::new(cluster().await);
+        let keys: Arc<dyn KeyValueStore> = Arc::new(earlier_cluster().await);
         assert_eq!(obstacles(&*keys).await, ["n1", "n2", "n3"]);
         let _n1 = start(&keys, STORES[0], 1).await;
         let _n2 = start(&keys, STORES[1], 1).await;
@@ -231,7 +231,7 @@ mod tests {
     /// UP1.
     #[tokio::test(start_paused = true)]
     async fn a_start_meanwhile_conflicts_with_a_raise() {
-        let keys: Arc<dyn KeyValueStore> = Arc::new(cluster().await);
+        let keys: Arc<dyn KeyValueStore> = Arc::new(earlier_cluster().await);
         let mut shown = Vec::new();
         for store in STORES {
             shown.push(start(&keys, store, 1).await);

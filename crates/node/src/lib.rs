@@ -4,6 +4,7 @@
 //! Documents are in `simshard_storage`; here are the tables derived from them. `shard` is pure; `engine` adds
 //! threads and locks; `grpc` decodes, delegates and converts; `server` binds it to a listener.
 
+mod behind;
 mod collector;
 mod corpora;
 mod engine;

@@ -194,6 +194,7 @@ impl Node {
             service,
             Interface {
                 descriptors: SHARD_SERVICE_DESCRIPTORS,
+                beside: Default::default(),
                 admits_itself: Some(WORK_PATH),
             },
             listener,

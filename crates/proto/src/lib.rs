@@ -38,6 +38,20 @@ pub mod v1 {
     tonic::include_proto!("simshard.v1");
 }
 
+/// The interface of operators.
+pub mod admin {
+    /// `simshard.admin.v1`.
+    #[allow(
+        missing_docs,
+        unreachable_pub,
+        clippy::all,
+        clippy::needless_pass_by_value
+    )]
+    pub mod v1 {
+        tonic::include_proto!("simshard.admin.v1");
+    }
+}
+
 /// The interface between routers and nodes.
 pub mod shard {
     /// `simshard.shard.v1`.
@@ -55,6 +69,9 @@ pub mod shard {
 /// The encoded `google.protobuf.FileDescriptorSet` of `simshard.v1`.
 pub const CORPUS_SERVICE_DESCRIPTORS: &[u8] =
     include_bytes!(concat!(env!("OUT_DIR"), "/corpus_service.bin"));
+
+/// The same of all that a router serves: `simshard.v1` and `simshard.admin.v1`.
+pub const ROUTER_DESCRIPTORS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/router.bin"));
 
 /// The encoded `google.protobuf.FileDescriptorSet` of `simshard.shard.v1`.
 pub const SHARD_SERVICE_DESCRIPTORS: &[u8] =

@@ -64,6 +64,16 @@ pub enum Reason {
     ClockAhead,
     /// A node cannot read or write what it stores.
     StorageFailed,
+    /// The nodes of the router do not register themselves.
+    NoRegisteredNodes,
+    /// No node of that name has registered.
+    NodeNotFound,
+    /// The cluster is in no state for what an operator asks for.
+    Refused,
+    /// What is dangerous was not confirmed.
+    NotConfirmed,
+    /// Another operator changes the same.
+    ChangedMeanwhile,
     /// The process is shutting down.
     Stopping,
     /// A fault in Simshard.
@@ -72,7 +82,7 @@ pub enum Reason {
 
 impl Reason {
     /// Every reason.
-    pub const ALL: [Self; 24] = [
+    pub const ALL: [Self; 29] = [
         Self::InvalidRequest,
         Self::RecipeMismatch,
         Self::MessageTooLarge,
@@ -95,6 +105,11 @@ impl Reason {
         Self::WriteConflict,
         Self::ClockAhead,
         Self::StorageFailed,
+        Self::NoRegisteredNodes,
+        Self::NodeNotFound,
+        Self::Refused,
+        Self::NotConfirmed,
+        Self::ChangedMeanwhile,
         Self::Stopping,
         Self::Internal,
     ];
@@ -126,6 +141,11 @@ impl Reason {
             Self::WriteConflict => ("WRITE_CONFLICT", Code::Aborted, PASSING),
             Self::ClockAhead => ("CLOCK_AHEAD", Code::Internal, FINAL),
             Self::StorageFailed => ("STORAGE_FAILED", Code::Internal, FINAL),
+            Self::NoRegisteredNodes => ("NO_REGISTERED_NODES", Code::FailedPrecondition, FINAL),
+            Self::NodeNotFound => ("NODE_NOT_FOUND", Code::NotFound, FINAL),
+            Self::Refused => ("REFUSED", Code::FailedPrecondition, FINAL),
+            Self::NotConfirmed => ("NOT_CONFIRMED", Code::FailedPrecondition, FINAL),
+            Self::ChangedMeanwhile => ("CHANGED_MEANWHILE", Code::Aborted, FINAL),
             Self::Stopping => ("STOPPING", Code::Unavailable, PASSING),
             Self::Internal => ("INTERNAL", Code::Internal, FINAL),
         }
@@ -233,11 +253,12 @@ mod tests {
     }
 
     #[test]
-    fn every_reason_is_described_in_the_interface() {
-        let proto = include_str!("../../../proto/simshard/v1/corpus_service.proto");
+    fn every_reason_is_described_in_an_interface() {
+        let public = include_str!("../../../proto/simshard/v1/corpus_service.proto");
+        let admin = include_str!("../../../proto/simshard/admin/v1/admin.proto");
         for reason in Reason::ALL {
-            let line = proto
-                .lines()
+            let mut lines = public.lines().chain(admin.lines());
+            let line = lines
                 .find(|line| line.contains(&format!("  {reason} ")))
                 .unwrap_or_else(|| panic!("{reason} is not described"));
             let code = format!("{:?}", reason.code()).to_uppercase();

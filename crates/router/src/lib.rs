@@ -3,8 +3,9 @@
 //!
 //! `plan` and `merge` are pure; `nodes` owns the connections; `router` runs a
 //! request; `grpc` decodes, delegates and converts; `server` binds it all to a
-//! listener.
+//! listener. `admin` is the edge of the operations of `simshard_admin`.
 
+mod admin;
 mod caller;
 mod clock;
 mod cluster;

@@ -5,13 +5,15 @@ use std::time::Duration;
 
 use simshard_cluster::{MetadataError, MetadataStore};
 use simshard_proto::v1::corpus_service_server::CorpusServiceServer;
-use simshard_proto::{CORPUS_SERVICE_DESCRIPTORS, MAX_MESSAGE_BYTES};
+use simshard_proto::{MAX_MESSAGE_BYTES, ROUTER_DESCRIPTORS};
 use simshard_transport::{self as transport, Budget, Interface};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
+use tonic::service::Routes;
 use tracing::info;
 
+use crate::admin::AdminGrpc;
 use crate::grpc::CorpusGrpc;
 use crate::router::Router;
 
@@ -56,6 +58,7 @@ pub async fn serve(
     // Not read anew: the metadata may be away now.
     let nodes = store.watch_layout().borrow().nodes().len();
     let budget = Budget::new(config.in_flight_bytes);
+    let operators = AdminGrpc::new(store.registry(), config.timeout).into_server();
     let router = Arc::new(Router::new(store, &budget, config.max_corpora)?);
     info!(nodes, "router serves");
 
@@ -70,7 +73,8 @@ pub async fn serve(
     transport::serve(
         service,
         Interface {
-            descriptors: CORPUS_SERVICE_DESCRIPTORS,
+            descriptors: ROUTER_DESCRIPTORS,
+            beside: Routes::new(operators),
             admits_itself: None,
         },
         listener,

@@ -24,6 +24,7 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tonic::body::Body;
 use tonic::server::NamedService;
+use tonic::service::Routes;
 use tonic::transport::Server;
 use tonic::{Code, Status};
 use tonic_health::ServingStatus;
@@ -74,10 +75,12 @@ pub enum ServeError {
 }
 
 /// The properties of a service besides its handlers.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Interface {
-    /// Its description, an encoded `google.protobuf.FileDescriptorSet`.
+    /// Its description, and that of the services beside it: an encoded `google.protobuf.FileDescriptorSet`.
     pub descriptors: &'static [u8],
+    /// Other services at the same listener. Health is that of the first one alone.
+    pub beside: Routes,
     /// The path of a stream whose messages are admitted beyond the budget. Its handler refuses their items one by one,
     /// where an error would end the stream for all of them.
     pub admits_itself: Option<&'static str>,
@@ -115,6 +118,7 @@ where
         .layer(layer_fn(AnswerInTime))
         .layer(Admission::new(budget, interface.admits_itself))
         .layer(MapResponseLayer::new(explain_response))
+        .add_routes(interface.beside)
         .add_service(service)
         .add_service(health_service)
         .add_service(reflection)

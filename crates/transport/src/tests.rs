@@ -153,6 +153,7 @@ async fn listen() -> (SocketAddr, Slow, Serving) {
         let never = CancellationToken::new();
         let interface = Interface {
             descriptors: CORPUS_SERVICE_DESCRIPTORS,
+            beside: Default::default(),
             admits_itself: None,
         };
         let ready = watch::channel(true).1;

@@ -4,6 +4,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod admin_service;
 mod adoption;
 mod bulk_load;
 mod cancelled_streams;

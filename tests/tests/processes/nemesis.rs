@@ -5,6 +5,7 @@
 mod cut_off;
 mod faults;
 mod on_hosts;
+mod operators;
 pub(crate) mod oracle;
 mod reshaped;
 mod short_lived;

@@ -4,10 +4,12 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use simshard_cluster::{
-    FileKeyValues, KeyValueStore, PlanState, stage_plan, staged_plan, targets, unreached,
+    FileKeyValues, KeyValueStore, Outcome, PlanState, Transaction, stage_plan, staged_plan,
+    targets, unreached,
 };
-use simshard_testkit::{ProcessCluster, until};
+use simshard_testkit::{End, ProcessCluster, until};
 use simshard_topology::replication::StoreId;
+use tokio::task::block_in_place;
 
 use crate::moves::{holders, loaded, operate, refuse, tell};
 use crate::records::until_all;
@@ -77,6 +79,39 @@ async fn a_plan_is_staged_paused_carried_out_and_refused_once_it_is_stale() {
     load.end(&cluster.client()).await;
 }
 
+/// An operator may have started it for nothing else.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_plan_names_an_empty_node_that_it_leaves_out() {
+    let (mut cluster, load) = loaded(3, 1).await;
+    operate(&cluster, &["drain", "n3"]);
+    operate(&cluster, &["undrain", "n3"]);
+    block_in_place(|| cluster.end_node(2, End::Killed));
+    let plan = tell(&cluster, &["rebalance", "plan"]);
+    assert!(plan.status.success());
+    let said = String::from_utf8_lossy(&plan.stderr);
+    assert!(
+        said.contains("n3 does not answer, so it gets no shards"),
+        "{said}"
+    );
+    block_in_place(|| cluster.start_node(2));
+    operate(&cluster, &["rebalance", "plan"]);
+    assert_eq!(states(&cluster), set_of(&["planned"]));
+    // Another version, or a fault, has left it.
+    let keys = keys_of(&cluster);
+    let damage = Transaction::new().put("staged-plan", "{");
+    let damaged = keys.commit(&damage).await;
+    assert!(matches!(damaged, Ok(Outcome::Committed(_))));
+    refuse(&cluster, &["rebalance", "plan"], "staged-plan");
+    let abort = tell(&cluster, &["rebalance", "abort"]);
+    let said = String::from_utf8_lossy(&abort.stderr);
+    assert!(
+        abort.status.success() && said.contains("is gone; targets"),
+        "{said}"
+    );
+    operate(&cluster, &["rebalance", "plan"]);
+    load.end(&cluster.client()).await;
+}
+
 /// SP4: the command is gone after it has written down that the plan begins, or ends.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nodes_go_on_with_a_plan_whose_command_is_gone() {
@@ -124,10 +159,11 @@ async fn a_plan_under_way_is_taken_back() {
     let keys = keys_of(&cluster);
     let (plan, _) = staged_plan(&*keys).await.unwrap().unwrap();
     operate(&cluster, &["rebalance", "abort"]);
-    // Those that had not arrived by then have no target any more.
+    // Those that had not arrived by then are to be where they were to be before.
     let set = targets(&*keys, |_| {}).await.unwrap();
     let left = unreached(&*keys, &plan).await.unwrap();
-    assert!(left.iter().all(|shard| !set.contains_key(&shard)), "{left}");
+    let is_back = |shard| set.get(&shard) == Some(&plan.moves[&shard].from);
+    assert!(left.iter().all(is_back), "{left}");
     let again = tell(&cluster, &["rebalance", "abort"]);
     let said = String::from_utf8_lossy(&again.stderr);
     assert!(said.contains("no plan is staged"), "{said}");

@@ -22,7 +22,7 @@ const EARLIER: &str = "SIMSHARD_TEST_EARLIER";
 /// Documents in a batch.
 const BATCH: usize = 60;
 
-async fn put(cluster: &ProcessCluster, key: &str, text: &str) {
+pub(crate) async fn put(cluster: &ProcessCluster, key: &str, text: &str) {
     commit(cluster, Transaction::new().put(key, text)).await;
 }
 
@@ -74,7 +74,19 @@ async fn the_level_is_raised_once_all_processes_know_it() {
     }
     let rebuild = ["force", "--rebuild", "--from", "n1"];
     refuse(&cluster, &rebuild, "needs level 2, and the cluster is at");
-    refuse(&cluster, &["rebalance", "pause"], "needs level 2");
+    for command in [
+        "rebalance plan",
+        "rebalance pause",
+        "move --shards 00 --to n1",
+        "drain n3",
+        "set-zone n1 a",
+        "set-capacity n1 2",
+        "set-limits n1 --copy-rate 5",
+        "set-replication --replicas 1 --yes",
+    ] {
+        let command: Vec<&str> = command.split(' ').collect();
+        refuse(&cluster, &command, "needs level 2");
+    }
     refuse(&cluster, &FINALIZE[..2], "Does no other router run");
 
     block_in_place(|| cluster.end_node(2, End::Stopped));

@@ -12,7 +12,7 @@ use crate::{assert_none, repository};
 
 /// Each folder of `crates/`, the crates of ours that it uses, and those that only its tests use
 /// besides.
-const TABLE: [(&str, &[&str], &[&str]); 16] = [
+const TABLE: [(&str, &[&str], &[&str]); 17] = [
     ("simhash", &[], &[]),
     ("topology", &[], &[]),
     ("proto", &["simhash", "topology"], &[]),
@@ -33,9 +33,18 @@ const TABLE: [(&str, &[&str], &[&str]); 16] = [
         ],
         &[],
     ),
+    // It asks nodes what they hold, and `node` owns how that is done.
+    ("admin", &["topology", "cluster", "node", "runtime"], &[]),
     (
         "router",
-        &["simhash", "topology", "proto", "transport", "cluster"],
+        &[
+            "simhash",
+            "topology",
+            "proto",
+            "transport",
+            "cluster",
+            "admin",
+        ],
         &[],
     ),
     ("runtime", &[], &[]),
@@ -64,8 +73,8 @@ const TABLE: [(&str, &[&str], &[&str]); 16] = [
     (
         "cli",
         &[
-            "simhash", "topology", "storage", "cluster", "client", "node", "router", "runtime",
-            "input", "batch", "bench",
+            "simhash", "topology", "storage", "cluster", "client", "node", "admin", "router",
+            "runtime", "input", "batch", "bench",
         ],
         &[TESTKIT],
     ),

@@ -1,11 +1,8 @@
 //! `simshard cluster`: a cluster whose nodes register themselves in the metadata.
 
-mod asked;
-mod changes;
 mod draining;
 mod force;
 mod init;
-mod layout;
 mod listing;
 mod moving;
 mod nodes;
@@ -21,15 +18,15 @@ mod status;
 mod upgrade;
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use clap::{Args, Subcommand};
+use simshard_admin::{Admin, Repeats};
 use simshard_cluster::{KeyValueStore, MetadataError, key_values_with};
 use simshard_topology::NodeId;
-use tokio::time::sleep;
 
 use crate::args::{EtcdAccessArgs, JsonArgs};
 use crate::exit::UsageError;
+use crate::say::warn;
 
 /// The verbs of `cluster`.
 #[derive(Debug, Subcommand)]
@@ -263,15 +260,6 @@ pub struct TableArgs {
     pub metadata: MetadataArgs,
 }
 
-/// How many of them are hot.
-const HOT: u8 = 2;
-
-/// How often a beginning that others raced is repeated.
-const MOST_REPEATS: u64 = 10;
-
-/// The longest pause before the first repetition. It grows with each one.
-const RACE_PAUSE_MILLIS: u64 = 200;
-
 fn node_name(text: &str) -> Result<NodeId, String> {
     NodeId::new(text).map_err(|error| error.to_string())
 }
@@ -307,7 +295,16 @@ impl MetadataArgs {
     }
 }
 
-/// Repeats what others raced, after pauses of chance: so that two do not race each other for ever.
+/// The operations on a cluster. What they warn of is said at once.
+fn admin(keys: &dyn KeyValueStore) -> Admin<'_> {
+    Admin::new(keys, &say_warning)
+}
+
+fn say_warning(warning: &str) {
+    warn(format!("warning: {warning}"));
+}
+
+/// Repeats what others raced.
 async fn repeat_if_raced<T>(attempt: impl AsyncFn() -> anyhow::Result<T>) -> anyhow::Result<T> {
     let is_raced = |error: &anyhow::Error| {
         matches!(
@@ -315,14 +312,10 @@ async fn repeat_if_raced<T>(attempt: impl AsyncFn() -> anyhow::Result<T>) -> any
             Some(MetadataError::Raced)
         )
     };
-    let mut repeats = 0;
+    let mut repeats = Repeats::default();
     loop {
         match attempt().await {
-            Err(error) if is_raced(&error) && repeats < MOST_REPEATS => {
-                repeats += 1;
-                let pause = fastrand::u64(..repeats * RACE_PAUSE_MILLIS);
-                sleep(Duration::from_millis(pause)).await;
-            }
+            Err(error) if is_raced(&error) && repeats.wait().await => {}
             done => return done,
         }
     }

@@ -7,11 +7,11 @@ use serde_json::json;
 use simshard_runtime::terminal::counted;
 use simshard_simhash::Layout;
 
-use crate::amounts::{bytes, time};
 use crate::args::{Blocks, JsonArgs, document_count};
 use crate::exit::UsageError;
 use crate::say;
 use estimate::{Estimate, Wanted};
+use simshard_runtime::amounts::{bytes, time};
 
 /// Bytes of a GiB.
 const GIB: f64 = (1_u64 << 30) as f64;

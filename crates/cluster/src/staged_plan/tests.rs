@@ -20,6 +20,7 @@ fn plan() -> StagedPlan {
     let planned = PlannedMove {
         from: nodes(&["n1", "n2", "n3"]),
         to: nodes(&["n1", "n2", "n4"]),
+        had_target: false,
     };
     let moves = SHARDS.map(|shard| (shard, planned.clone()));
     StagedPlan::new(1_795_000_000, BTreeMap::from(moves))
@@ -142,6 +143,35 @@ async fn targets_that_are_chosen_meanwhile_are_left_alone() {
     assert_eq!(state_of(&keys).await, Some(PlanState::Moving));
 }
 
+/// SP3: an operator had chosen nodes for two shards before. One of these is drained while the plan is carried out.
+#[tokio::test]
+async fn targets_that_a_plan_replaced_come_back() {
+    for is_drained in [false, true] {
+        let mut plan = plan();
+        let before = SHARDS[..2]
+            .iter()
+            .map(|shard| (*shard, plan.moves[shard].from.clone()));
+        let before: Targets = before.collect();
+        for shard in before.keys() {
+            plan.moves.get_mut(shard).unwrap().had_target = true;
+        }
+        let keys = staged(&plan).await;
+        set_targets(&keys, &before, ShardSet::EMPTY).await.unwrap();
+        turn(&keys, PlanState::Beginning).await;
+        carry_on(&keys).await.unwrap();
+        assert_eq!(targets_of(&keys).await, plan.targets());
+        let node = NodeId::new("n3").unwrap();
+        let set = |settings: &mut NodeSettings| settings.is_drained = is_drained;
+        change_node_settings(&keys, &node, set).await.unwrap();
+        turn(&keys, PlanState::Ending).await;
+        carry_on(&keys).await.unwrap();
+        let back = if is_drained { Targets::new() } else { before };
+        // The plan was never reached, but for what the shards held from the beginning.
+        assert_eq!(targets_of(&keys).await, back);
+        assert_eq!(state_of(&keys).await, None);
+    }
+}
+
 /// Else each attempt would fail like the first one.
 #[tokio::test]
 async fn a_plan_that_is_not_possible_any_more_ends() {
@@ -163,6 +193,7 @@ async fn shards_that_have_arrived_stay() {
     let there = PlannedMove {
         from: nodes(&["n1", "n2", "n4"]),
         to: nodes(&["n1", "n2", "n3"]),
+        had_target: false,
     };
     plan.moves.insert(SHARDS[0], there);
     let keys = staged(&plan).await;
@@ -184,9 +215,9 @@ async fn a_damaged_plan_is_refused_by_its_key() {
         r#"{"id":"7","state":"staged","drawn_at":1,"moves":[]}"#,
         r#"{"id":"67e55044-10b1-426f-9247-bb680e5fe0c8","state":"begun","drawn_at":1,"moves":[]}"#,
         r#"{"id":"67e55044-10b1-426f-9247-bb680e5fe0c8","state":"staged","drawn_at":1,
-            "moves":[{"shards":"07","from":["n1"],"to":[]}]}"#,
+            "moves":[{"shards":"07","from":["n1"],"to":[],"had_target":false}]}"#,
         r#"{"id":"67e55044-10b1-426f-9247-bb680e5fe0c8","state":"staged","drawn_at":1,
-            "moves":[{"shards":"07","from":[],"to":["n1"]},{"shards":"00-0f","from":[],"to":["n2"]}]}"#,
+            "moves":[{"shards":"07","from":[],"to":["n1"],"had_target":false},{"shards":"00-0f","from":[],"to":["n2"],"had_target":false}]}"#,
     ];
     for text in damaged {
         let change = Transaction::new().put(keys::STAGED_PLAN, text);
@@ -194,5 +225,10 @@ async fn a_damaged_plan_is_refused_by_its_key() {
         assert!(matches!(outcome, Outcome::Committed(_)));
         let refused = staged_plan(&keys).await.unwrap_err().to_string();
         assert!(refused.contains("staged-plan"), "{refused}");
+        assert!(remove_bad_plan(&keys).await.unwrap());
+        assert!(staged_plan(&keys).await.unwrap().is_none());
     }
+    stage_plan(&keys, &plan(), None).await.unwrap();
+    assert!(!remove_bad_plan(&keys).await.unwrap());
+    assert!(staged_plan(&keys).await.unwrap().is_some());
 }

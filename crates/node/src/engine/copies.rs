@@ -11,6 +11,7 @@ use simshard_topology::{CorpusUid, ShardId, ShardSet, Version};
 use tokio::sync::{mpsc, oneshot};
 
 use super::Engine;
+use crate::behind::run_behind;
 use crate::error::NodeError;
 
 /// Shards that are copied from here at once. Each takes a thread, and memory for what of it is not in segments.
@@ -188,7 +189,7 @@ impl Engine {
         let (sender, parts) = mpsc::channel(WAITING_PARTS);
         let (pin, corpora) = (pinned.pin, pinned.corpora.clone());
         let failed = sender.clone();
-        let sending = tokio::task::spawn_blocking(move || {
+        let sending = run_behind("copy-source", move || {
             let mut sending = Sending::new(sender);
             // The reader may have gone.
             let _ = match comparison {
@@ -218,10 +219,11 @@ pub(crate) fn own_elements(
     cell: Option<Cell>,
 ) -> mpsc::Receiver<Result<CopyItem, NodeError>> {
     let (sender, parts) = mpsc::channel(WAITING_PARTS);
-    tokio::task::spawn_blocking(move || {
+    let sending = run_behind("copy-source", move || {
         // The reader may have gone.
         let _ = Sending::new(sender).send_elements(&pinned, &ranges, Version::MAX, cell);
     });
+    drop(sending);
     parts
 }
 

@@ -38,13 +38,17 @@ pub(crate) struct Activity {
 }
 
 impl Activity {
-    /// Looks once more. Answers the rate of copies where an operator has set none: a node that serves requests gives way.
-    pub(crate) fn rate(&mut self, given: u64, now: Instant) -> Option<NonZeroU32> {
+    /// Looks once more. Answers whether the node serves requests.
+    pub(crate) fn look(&mut self, given: u64, now: Instant) -> bool {
         if given != self.given {
             (self.given, self.last) = (given, Some(now));
         }
-        let serves = self.last.is_some_and(|last| now - last < REST);
-        serves.then_some(COPY_RATE_BESIDE_REQUESTS)
+        self.last.is_some_and(|last| now - last < REST)
+    }
+
+    /// The same. Answers the rate of copies where an operator has set none: a node that serves requests gives way.
+    pub(crate) fn rate(&mut self, given: u64, now: Instant) -> Option<NonZeroU32> {
+        self.look(given, now).then_some(COPY_RATE_BESIDE_REQUESTS)
     }
 }
 

@@ -43,6 +43,7 @@ impl Engine {
                 if pages.is_done() {
                     return Ok(None);
                 }
+                engine.threads.note_work();
                 let page = engine.run(Class::Large, None, move |engine, cancellation| {
                     let page = pages.page(engine, cancellation)?;
                     engine.check_not_begun_anew(&target)?;

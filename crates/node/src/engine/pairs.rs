@@ -65,9 +65,10 @@ impl Engine {
             drop(permit);
             outcome
         });
-        let next = |(mut receiver, join): (mpsc::Receiver<_>, JoinHandle<_>)| async {
+        let next = |(mut receiver, join, engine): (mpsc::Receiver<_>, JoinHandle<_>, Arc<Self>)| async {
+            engine.threads.note_work();
             match receiver.recv().await {
-                Some(pairs) => Ok(Some((pairs, (receiver, join)))),
+                Some(pairs) => Ok(Some((pairs, (receiver, join, engine)))),
                 // The task fails only where the process is going down.
                 None => join
                     .await
@@ -75,7 +76,7 @@ impl Engine {
                     .map(|()| None),
             }
         };
-        Ok(stream::try_unfold((receiver, join), next))
+        Ok(stream::try_unfold((receiver, join, Arc::clone(self)), next))
     }
 
     /// Joins shard after shard, until the reader has gone.

@@ -314,7 +314,10 @@ async fn a_look_up_in_a_shard_that_got_cold_meanwhile_fails() {
         let documents = scene.engine.look_up(target, shards, vec![DOCUMENT]);
         documents.await.unwrap()
     };
+    let given = scene.engine.work_given();
     let found: Vec<Documents> = look_up().await.try_collect().await.unwrap();
+    // Copies give way to it.
+    assert!(scene.engine.work_given() > given);
     assert_eq!(found[0].fingerprints, [DOCUMENT]);
     let begun = look_up().await;
     scene.heat(2, false).await;

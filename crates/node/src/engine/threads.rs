@@ -58,12 +58,12 @@ impl Threads {
         self.small.current_num_threads()
     }
 
-    /// How often there was work: searches, and batches of changes.
+    /// How often there was work: searches, batches of changes, and pages of documents or pairs.
     pub(crate) fn given(&self) -> u64 {
         self.given.load(Ordering::Relaxed)
     }
 
-    /// Takes note of a search, or of a batch of changes.
+    /// Takes note of work for a request.
     pub(super) fn note_work(&self) {
         self.given.fetch_add(1, Ordering::Relaxed);
     }

@@ -12,7 +12,6 @@ use simshard_storage::{CopyBase, CopyRange, CopyWriter, Element, ShardCopy};
 use simshard_topology::replication::{Epoch, Pin, StoreId};
 use simshard_topology::{CorpusUid, ShardId, Version};
 use tokio::sync::mpsc;
-use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 use tokio_stream::wrappers::ReceiverStream;
 use tokio_stream::{Stream, StreamExt};
@@ -20,6 +19,7 @@ use tokio_util::sync::CancellationToken;
 use tonic::transport::{Channel, Endpoint};
 use tonic::{Status, Streaming};
 
+use crate::behind::run_behind;
 use crate::engine::Engine;
 use crate::engine::pace::Pace;
 use crate::error::NodeError;
@@ -167,7 +167,7 @@ async fn write(
     let parts = paced(parts, &engine.copy_pace().received);
     let (sender, coming) = mpsc::channel(WAITING_MESSAGES);
     let store = Arc::clone(engine.store());
-    let written = spawn_blocking(move || {
+    let written = run_behind("copy", move || {
         let mut received = Received {
             parts: coming,
             bytes: 0,
@@ -340,6 +340,8 @@ fn of_damaged_base(error: &Status) -> Status {
 mod tests {
     use std::iter::repeat_with;
     use std::net::TcpListener;
+
+    use tokio::task::spawn_blocking;
 
     use super::*;
 

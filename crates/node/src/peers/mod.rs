@@ -23,6 +23,7 @@
 
 mod aims;
 mod asked;
+mod cadence;
 mod copying;
 mod former;
 mod health;

@@ -13,6 +13,7 @@ use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
 use tracing::warn;
 
 use super::aims::Aims;
+use super::cadence::Cadence;
 use super::health::{INTERVAL, Others};
 use super::leavings::Leavings;
 use super::own_disk::OwnDisk;
@@ -49,6 +50,7 @@ pub(super) async fn run(
         let now = Instant::now();
         let mut view = seen.look(now, peers, &wishes, &others, engine, &layout);
         seen.take_turns(&mut view, &layout);
+        view.moves_go_on = seen.cadence.look(engine.work_given(), now);
         let comes = any(&layout, |shard, record| view.is_wanted(shard, record));
         let address = layout.node_of(peers.own).map(|node| node.address.clone());
         let holds = |store| any(&layout, |_, record| record.in_sync(store).is_some());
@@ -56,6 +58,9 @@ pub(super) async fn run(
         peers.set_coming_at(address.filter(|_| comes));
         if !any(&layout, |shard, record| view.step(shard, record).is_some()) {
             continue;
+        }
+        if takes_moves(&view, &layout) {
+            seen.cadence.note_moves(now);
         }
         let (causes, outcome) = take_steps(&view, keys, peers, engine, &layout).await;
         let failure = outcome.err().map(|error| error.to_string());
@@ -67,6 +72,18 @@ pub(super) async fn run(
         failing = failure;
         seen.note_leaving(now, &causes);
     }
+}
+
+/// Whether steps are due that might wait.
+fn takes_moves(view: &View, layout: &ClusterLayout) -> bool {
+    let waiting = View {
+        moves_go_on: false,
+        ..view.clone()
+    };
+    view.moves_go_on
+        && any(layout, |shard, record| {
+            view.step(shard, record) != waiting.step(shard, record)
+        })
 }
 
 /// Whether something holds of any record.
@@ -82,6 +99,7 @@ struct Seen {
     own_room: OwnRoom,
     leavings: Leavings,
     aims: Aims,
+    cadence: Cadence,
     /// Which shard comes first at the next look, where more are to be copied than may be at once.
     first_on_turn: u8,
     takeover: Takeover,
@@ -97,6 +115,7 @@ impl Seen {
             own_room: OwnRoom::default(),
             leavings: Leavings::default(),
             aims: Aims::default(),
+            cadence: Cadence::default(),
             first_on_turn: 0,
             takeover,
             unreached: 0,
@@ -158,6 +177,7 @@ impl Seen {
             is_drained: is_drained(wishes, layout, peers.own),
             moves_are_paused: wishes.moves_are_paused,
             on_turn: ShardSet::ALL,
+            moves_go_on: true,
         }
     }
 

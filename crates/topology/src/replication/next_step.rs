@@ -22,6 +22,7 @@
 //!   One whose node is drained comes to no other shard.
 //! - PE17: shards that lack nothing move to a store in a limited number at once. While an operator has paused moves, none
 //!   begins. A shard that is short of replicas waits for no turn.
+//! - PE18: a store takes all steps that only move shards together, and then none for a while, as each holds up requests.
 //! - PE15: a store that lacks room leaves a shard as one with a slow disk does, if most others in sync have room. It stays
 //!   away until it has ample room. It comes earlier where a dead store cannot leave without it.
 
@@ -107,6 +108,8 @@ pub struct View {
     pub moves_are_paused: bool,
     /// The shards that the own store may begin to copy now, of those that it never held.
     pub on_turn: ShardSet,
+    /// Whether steps are taken now that might wait (PE18).
+    pub moves_go_on: bool,
 }
 
 impl View {
@@ -136,6 +139,7 @@ impl View {
             is_drained: false,
             moves_are_paused: false,
             on_turn: ShardSet::ALL,
+            moves_go_on: true,
         }
     }
 
@@ -156,11 +160,10 @@ impl View {
         if let Some((step, cause)) = self.own_leaving(shard, record) {
             return Some((step, Some(cause)));
         }
-        let step = self
-            .dead_leaving(record)
-            .or_else(|| self.promotion(shard, record))
-            .or_else(|| record.heating(self.own, |store| self.searched(shard, record, store)))?;
-        Some((step, None))
+        let heating = || record.heating(self.own, |store| self.searched(shard, record, store));
+        let due = || self.promotion(shard, record).or_else(heating);
+        let due = || due().filter(|_| self.moves_go_on || !self.may_wait(shard, record));
+        Some((self.dead_leaving(record).or_else(due)?, None))
     }
 
     /// The step by which this store leaves, and why.
@@ -174,7 +177,8 @@ impl View {
             return Some((Step::DropLearner(self.own), cause));
         }
         let cause = first(&self.against_staying(shard, record)).filter(|_| record.may_evict())?;
-        Some((Step::Evict(self.own), cause))
+        let waits = cause == Cause::Surplus && !self.moves_go_on;
+        (!waits).then_some((Step::Evict(self.own), cause))
     }
 
     /// What may speak against this store as a learner, and whether it does. One that takes no inserts would fail them

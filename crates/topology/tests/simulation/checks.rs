@@ -108,7 +108,7 @@ impl World {
             .collect()
     }
 
-    fn copy(
+    pub(crate) fn copy(
         &mut self,
         shard: ShardId,
         store: StoreId,

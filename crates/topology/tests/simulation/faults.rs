@@ -41,10 +41,16 @@ pub(crate) enum Fault {
     TombstonesDropped,
     /// A node comes to shards though it is drained: PE16.
     DrainedNodesCome,
+    /// A repair does not go to the other shards of a document.
+    RepairsStayInTheirShard,
+    /// A store takes repairs by whatever record it has: SB2.
+    RepairsAtAnyEpoch,
+    /// A repair goes to other shards before all stores of its own have it: SB3.
+    CarriedBetweenAtOnce,
 }
 
 /// Each is found within [`FAULT_SEEDS`](crate::FAULT_SEEDS).
-pub(crate) const COMMON: [Fault; 14] = [
+pub(crate) const COMMON: [Fault; 15] = [
     Fault::AnswersBeforeSync,
     Fault::MajorityAcknowledges,
     Fault::LearnersAreNotAwaited,
@@ -59,13 +65,16 @@ pub(crate) const COMMON: [Fault; 14] = [
     Fault::OlderDirectoryServes,
     Fault::TombstonesDropped,
     Fault::DrainedNodesCome,
+    Fault::RepairsStayInTheirShard,
 ];
 
 /// These need several rare events in a row. The search of all states shows that their rules are needed.
-pub(crate) const RARE: [Fault; 5] = [
+pub(crate) const RARE: [Fault; 7] = [
     Fault::TwoEvictedAtOnce,
     Fault::LearnersKeepTheirData,
     Fault::PinnedBeforeApplied,
     Fault::GateFromApplied,
     Fault::NoSeal,
+    Fault::RepairsAtAnyEpoch,
+    Fault::CarriedBetweenAtOnce,
 ];

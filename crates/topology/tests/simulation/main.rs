@@ -16,6 +16,7 @@
 //! - SI3: then all copies of a shard are equal, once all documents were written.
 //! - SI4: a node comes beside other learners only where replicas lack, and to no shard that has too many. A drained node
 //!   comes to none.
+//! - SI5: repairs make all copies of a document equal, in all its shards, though no change comes any more.
 
 mod checks;
 mod copying;
@@ -27,6 +28,7 @@ mod metadata;
 mod node;
 mod oracle;
 mod reads;
+mod repairs;
 mod router;
 mod scene;
 mod starting;
@@ -65,7 +67,7 @@ fn story(seed: u64, fault: Option<Fault>) -> String {
     format!("{story}\nseed {seed}: {promise:?} breaks: {how}")
 }
 
-/// RI1-RI6, RI8, RI10-RI12, QW2, SI1-SI4.
+/// RI1-RI6, RI8, RI10-RI12, QW2, SI1-SI5.
 #[test]
 fn no_seed_breaks_a_promise() {
     let started = Instant::now();

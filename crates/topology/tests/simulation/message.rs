@@ -9,6 +9,7 @@ use simshard_topology::replication::{
 };
 
 use crate::disk::Contents;
+use crate::repairs::{Compared, Comparison, Repair};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Place {
@@ -113,6 +114,11 @@ pub(crate) enum Message {
         added: Epoch,
         copy: u64,
     },
+    /// What does the store have of a shard, by the record of this epoch?
+    Compare(Comparison),
+    Compared(Compared),
+    Repair(Repair),
+    Repaired(StoreId, Repair),
     /// A part of a copy: the elements from a place on. The last part is empty.
     Part {
         shard: ShardId,

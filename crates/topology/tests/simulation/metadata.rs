@@ -87,6 +87,10 @@ impl World {
             | Message::Tell { .. }
             | Message::Metadata { .. }
             | Message::CopyShard { .. }
+            | Message::Compare(_)
+            | Message::Compared(_)
+            | Message::Repair(_)
+            | Message::Repaired(..)
             | Message::Part { .. } => unreachable!("no message to the metadata"),
         }
     }

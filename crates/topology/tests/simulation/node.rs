@@ -15,6 +15,7 @@ use crate::faults::Fault;
 use crate::membership::LIVE;
 use crate::message::{Message, Place, Purpose, Targets, WriteRequest};
 use crate::oracle::Promise;
+use crate::repairs::{Repair, Repairing};
 use crate::scene::{MILLISECOND, SECOND, Time, node_of, store};
 use crate::world::{Timer, World};
 
@@ -64,6 +65,9 @@ pub(crate) struct Running {
     pub(crate) peers: BTreeMap<StoreId, Peer>,
     pub(crate) short_since: BTreeMap<ShardId, Time>,
     pub(crate) copies: BTreeMap<ShardId, Copying>,
+    pub(crate) repairs: BTreeMap<ShardId, Repairing>,
+    /// Who waits for a repair to be applied.
+    pub(crate) repaired: BTreeMap<u64, (Place, Repair)>,
     /// When it began to serve, and when it last looked around.
     pub(crate) begun: Time,
     pub(crate) looked: Time,
@@ -182,17 +186,13 @@ impl World {
                 reports,
             } => {
                 self.note_peer(node, store, incarnation, reports);
-                let (_, running) = self.parts(node);
-                if let Some(peer) = running.peers.get_mut(&store) {
-                    (peer.hears, peer.lacks_room) = (hears, lacks_room);
-                }
+                self.note_health(node, store, hears, lacks_room);
                 self.tell_records(node, from, store);
             }
-            Message::Tell { store, records } => {
-                if self.nodes[node].disk.store == store {
-                    self.learn(node, records, None);
-                }
+            Message::Tell { store, records } if self.nodes[node].disk.store == store => {
+                self.learn(node, records, None);
             }
+            Message::Tell { .. } => {}
             Message::Metadata {
                 purpose,
                 records,
@@ -217,6 +217,10 @@ impl World {
                 from,
                 states,
             } => self.take_part(node, shard, copy, pin, (from, &states)),
+            Message::Compare(comparison) => self.answer_comparison(node, from, comparison),
+            Message::Compared(compared) => self.take_comparison(node, &compared),
+            Message::Repair(repair) => self.take_repair(node, from, repair),
+            Message::Repaired(store, repair) => self.note_repaired(node, store, &repair),
             Message::Written { .. }
             | Message::WriteFailed { .. }
             | Message::Answer { .. }
@@ -351,14 +355,20 @@ impl World {
     fn apply(&mut self, node: usize) {
         let fault = self.fault;
         let (disk, running) = self.parts(node);
-        let mut answers = Vec::new();
+        let (mut answers, mut repaired) = (Vec::new(), Vec::new());
         for number in running.applied..disk.synced {
             let outcomes = disk::apply(&mut running.shards, disk.record(number), fault);
             if let Some((to, write)) = running.waiting.remove(&number) {
                 answers.push((to, write, outcomes));
             }
+            if let Some((to, repair)) = running.repaired.remove(&number) {
+                repaired.push((to, Message::Repaired(disk.store, repair)));
+            }
         }
         running.applied = disk.synced;
+        for (to, message) in repaired {
+            self.send(Place::Node(node), to, message);
+        }
         for (to, write, outcomes) in answers {
             self.answer_write(node, to, &write, outcomes);
         }
@@ -515,6 +525,9 @@ impl World {
         self.send(place, Place::Metadata, Message::ReadMetadata(purpose));
         self.install(node);
         self.begin_copies(node);
+        if self.scene.repairs {
+            self.begin_repairs(node);
+        }
         if ticks.is_multiple_of(5) {
             self.publish(node);
         }
@@ -562,6 +575,19 @@ impl World {
         for (shard, epoch) in reports {
             let report = peer.reports.entry(shard).or_insert(Epoch::NONE);
             *report = epoch.max(*report);
+        }
+    }
+
+    fn note_health(
+        &mut self,
+        node: usize,
+        store: StoreId,
+        hears: BTreeSet<StoreId>,
+        lacks_room: bool,
+    ) {
+        let (_, running) = self.parts(node);
+        if let Some(peer) = running.peers.get_mut(&store) {
+            (peer.hears, peer.lacks_room) = (hears, lacks_room);
         }
     }
 
@@ -631,6 +657,8 @@ impl World {
             peers: BTreeMap::new(),
             short_since: BTreeMap::new(),
             copies: BTreeMap::new(),
+            repairs: BTreeMap::new(),
+            repaired: BTreeMap::new(),
             begun: now,
             looked: now,
             ticks: 0,
@@ -646,7 +674,7 @@ impl World {
 }
 
 /// Whether the gate takes a write.
-fn takes(replica: &Replica, epoch: Epoch, fault: Option<Fault>) -> bool {
+pub(crate) fn takes(replica: &Replica, epoch: Epoch, fault: Option<Fault>) -> bool {
     if fault == Some(Fault::GateFromApplied)
         && let Some((record, role)) = replica.standing()
     {

@@ -26,6 +26,7 @@ pub(crate) enum Promise {
     SI2,
     SI3,
     SI4,
+    SI5,
 }
 
 /// A promise that was broken, and how.
@@ -104,7 +105,8 @@ impl Oracle {
             | Promise::QW2
             | Promise::SI1
             | Promise::SI3
-            | Promise::SI4 => true,
+            | Promise::SI4
+            | Promise::SI5 => true,
             Promise::SI2
             | Promise::RI3
             | Promise::RI4

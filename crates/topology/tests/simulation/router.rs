@@ -108,6 +108,10 @@ impl World {
             | Message::Publish { .. }
             | Message::CopyShard { .. }
             | Message::Tell { .. }
+            | Message::Compare(_)
+            | Message::Compared(_)
+            | Message::Repair(_)
+            | Message::Repaired(..)
             | Message::Part { .. } => unreachable!("no message to a router"),
         }
     }

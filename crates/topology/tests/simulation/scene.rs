@@ -43,6 +43,8 @@ pub(crate) struct Scene {
     pub(crate) cuts_off: bool,
     /// The node that an operator lets come to no shard, if there is one. The others are enough.
     pub(crate) drained: Option<usize>,
+    /// Whether nodes compare the replicas of their shards, and repair them.
+    pub(crate) repairs: bool,
 }
 
 impl Scene {
@@ -63,6 +65,7 @@ impl Scene {
             drained: trouble
                 .is_multiple_of(4)
                 .then_some(trouble as usize / 4 % nodes),
+            repairs: trouble % 3 == 1,
         }
     }
 }

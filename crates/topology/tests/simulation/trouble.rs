@@ -294,6 +294,9 @@ impl World {
     }
 
     pub(crate) fn last_writes(&mut self) {
+        if self.scene.repairs && !self.scene.cuts_off {
+            self.check_repaired();
+        }
         // The last faults may have changed records since it last asked for them.
         self.routers[0].laziness = 1;
         for element in 0..ELEMENTS {

@@ -275,6 +275,8 @@ impl World {
 
     fn deliver(&mut self, from: Place, to: Place, message: Message) {
         let delay = match self.rng.u64(..100) {
+            // A repair that is late is what its rules are about.
+            ..30 if matches!(message, Message::Repair(_)) => self.rng.u64(..4_000),
             0 => self.rng.u64(..400),
             1..10 => self.rng.u64(..30),
             _ => self.rng.u64(..4),

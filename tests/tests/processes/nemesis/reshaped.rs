@@ -1,21 +1,26 @@
-//! A cluster grows and shrinks by the commands of its operator, while documents change and processes die: the commands as
-//! well. What was acknowledged is found in the end, and the shards are where they are to be.
+//! A cluster grows and shrinks by the commands of its operator, while documents change, and processes die, freeze and are
+//! cut off: the commands die as well. What was acknowledged is found in the end, and the shards are where they are to be.
 
 use std::collections::BTreeSet;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use fastrand::Rng;
-use simshard_testkit::{End, ProcessCluster, Running, Shape, binary, is_long, until_within};
+use simshard_cluster::{key_values_at, shard_records};
+use simshard_hosts::Network;
+use simshard_testkit::{HostCluster, Running, Shape, binary, did_nothing, is_long, until_within};
+use tokio::runtime::Builder;
 use tokio::task::block_in_place;
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout};
 
+use super::faults::Fault;
 use super::is_whole;
 use super::oracle::{Oracle, until_served};
 use super::seed;
 use crate::load::create;
-use crate::records::records;
 
 const NODES: usize = 5;
+
+const ROUTERS: usize = 2;
 
 /// What the operator runs, one after the other, and how many nodes and replicas there are then.
 const STEPS: [(&str, usize, usize); 15] = [
@@ -42,9 +47,6 @@ const MOST_ATTEMPTS: usize = 30;
 /// How long a command may take that moves all shards twice, while processes die and other tests run.
 const MOVING: Duration = Duration::from_secs(600);
 
-/// How long before the end of such a wait the cluster is shown.
-const LAST_LOOK: Duration = Duration::from_secs(10);
-
 /// Faults while a command runs.
 fn faults() -> usize {
     if is_long() { 4 } else { 1 }
@@ -57,13 +59,14 @@ fn rounds() -> usize {
 /// What happens while commands run.
 struct Chaos {
     random: Rng,
-    cluster: ProcessCluster,
+    cluster: HostCluster,
+    oracle: Oracle,
 }
 
 impl Chaos {
     /// Starts a command about the cluster.
     fn start(&self, command: &str) -> Running {
-        let metadata = format!("file:{}", self.cluster.metadata_file().display());
+        let metadata = self.cluster.metadata();
         let args = ["cluster"].into_iter().chain(command.split(' '));
         Running::start(binary(), args.chain(["--metadata", &metadata]))
     }
@@ -102,76 +105,76 @@ impl Chaos {
         panic!("{command} fails again and again");
     }
 
-    /// Does something to a node or a router, and takes it back.
+    /// Does something to the cluster that loses no data, and takes it back.
     async fn disturb(&mut self) {
-        let node = self.random.usize(..NODES);
+        let has_network = self.cluster.has_network();
+        let fault = loop {
+            let fault = Fault::any(&mut self.random, NODES, ROUTERS, has_network);
+            if !fault.loses_data() && !matches!(fault, Fault::ShiftClock(..)) {
+                break fault;
+            }
+        };
+        println!("{fault:?}");
         let away = Duration::from_millis(self.random.u64(..2_000));
-        let cluster = &mut self.cluster;
-        match self.random.u8(..4) {
-            0 => {
-                cluster.freeze_node(node);
-                sleep(away).await;
-                cluster.thaw_node(node);
-            }
-            1 => {
-                block_in_place(|| cluster.end_router(1, End::Killed));
-                sleep(away).await;
-                block_in_place(|| cluster.start_router(1));
-            }
-            number => {
-                let end = [End::Stopped, End::Killed][usize::from(number % 2)];
-                block_in_place(|| cluster.end_node(node, end));
-                sleep(away).await;
-                block_in_place(|| cluster.start_node(node));
-            }
+        block_in_place(|| fault.begin(&mut self.cluster, &self.oracle.skew));
+        sleep(away).await;
+        block_in_place(|| fault.end(&mut self.cluster, &self.oracle.skew));
+        if let Some((part, log)) = self.cluster.ended().pop() {
+            panic!("{part:?} has ended: {log}");
         }
     }
 
-    /// Prints where the shards are, and where they are to be: a wait is about to fail.
-    fn show(&self) {
-        for command in ["status", "nodes", "rebalance show", "shards"] {
+    /// Where the shards are, and where they are to be.
+    fn state(&self) -> String {
+        let said = ["status", "nodes", "rebalance show"].map(|command| {
             let output = self.start(command).output();
             let said = [output.stdout, output.stderr].concat();
-            println!("{command}:\n{}", String::from_utf8_lossy(&said));
-        }
+            format!("{command}: {}", String::from_utf8_lossy(&said))
+        });
+        said.join("\n")
     }
 
     /// Waits until the cluster is as a step leaves it.
     async fn until_placed(&self, nodes: usize, replicas: usize) {
-        let metadata = format!("file:{}", self.cluster.metadata_file().display());
+        let metadata = self.cluster.metadata();
+        let keys = key_values_at(&metadata).unwrap();
         let what = format!("{replicas} replicas of each shard are on {nodes} nodes");
-        let mut last_look = Some(Instant::now() + MOVING - LAST_LOOK);
-        until_within(MOVING, &what, async || {
-            if last_look.take_if(|at| Instant::now() > *at).is_some() {
-                self.show();
-            }
-            let records = records(&self.cluster).await;
+        let is_placed = async || {
+            let Ok(records) = shard_records(&*keys).await else {
+                return false;
+            };
             let entries = records.values().flat_map(|record| &record.in_sync);
             let holders: BTreeSet<_> = entries.map(|entry| entry.store).collect();
             let are_there = records.values().all(|record| record.learners.is_empty());
             are_there && holders.len() == nodes && is_whole(&metadata, replicas).await
-        })
-        .await;
+        };
+        let placed = timeout(MOVING, until_within(MOVING * 2, &what, is_placed)).await;
+        assert!(placed.is_ok(), "never {what}: {}", self.state());
     }
 }
 
-/// Nothing is lost when processes die meanwhile.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_cluster_grows_and_shrinks_while_processes_die() {
-    let mut cluster = ProcessCluster::start(Shape::of(NODES).with_replicas(1));
-    let other = cluster.add_router();
-    create(&cluster.client()).await;
-    let clients = [cluster.client(), cluster.client_of(other)];
+async fn reshape(seed: u64, network: Option<Network>) {
+    let shape = Shape {
+        routers: ROUTERS,
+        ..Shape::of(NODES).with_replicas(1)
+    };
+    let cluster = block_in_place(|| HostCluster::start(shape, network));
+    create(&cluster.client_of(0)).await;
+    let clients = [0, 1].map(|router| cluster.client_of(router));
     let clients = clients.map(|client| client.with_timeout(Duration::from_secs(15)));
-    let mut random = Rng::with_seed(seed());
+    let mut random = Rng::with_seed(seed);
     let oracle = Oracle::begin(&mut random, &clients).await;
-    let mut chaos = Chaos { random, cluster };
-    for _ in 0..rounds() {
+    let mut chaos = Chaos {
+        random,
+        cluster,
+        oracle,
+    };
+    for round in 1..=rounds() {
         for (command, nodes, replicas) in STEPS {
             chaos.operate(command).await;
             chaos.until_placed(nodes, replicas).await;
-            assert!(!oracle.has_failed(), "after {command}");
-            println!("{command}");
+            assert!(!chaos.oracle.has_failed(), "after {command}");
+            println!("round {round}: {command}");
         }
         for command in [
             "set-replication --replicas 1 --yes",
@@ -185,8 +188,20 @@ async fn a_cluster_grows_and_shrinks_while_processes_die() {
         chaos.until_placed(NODES, 1).await;
     }
     until_served(&clients, true).await;
-    let mut knowledge = oracle.end().await;
+    let mut knowledge = chaos.oracle.end().await;
     for client in &clients {
         knowledge.check(client).await;
     }
+}
+
+/// Nothing is lost, missed or invented meanwhile.
+#[test]
+fn a_cluster_grows_and_shrinks_while_processes_die() {
+    let network = Network::make();
+    let network =
+        network.map_err(|error| did_nothing(&format!("no links are cut, only the rest: {error}")));
+    // Its threads are on the network that this one is on.
+    let mut runtime = Builder::new_multi_thread();
+    let runtime = runtime.worker_threads(2).enable_all().build().unwrap();
+    runtime.block_on(reshape(seed(), network.ok()));
 }

@@ -7,13 +7,13 @@ use std::time::Duration;
 
 use anyhow::bail;
 use clap::Args;
+use simshard_admin::{ANSWER_TIMEOUT, Cluster, ask};
 use simshard_cluster::{force, shard_records};
 use simshard_topology::replication::{Epoch, ShardRecord, ShardRecords, StoreId};
 use simshard_topology::{NodeId, ShardId, ShardSet};
 use tokio::time::{Instant, sleep};
 
-use super::asked::{ANSWER_TIMEOUT, Cluster, ask};
-use super::{MetadataArgs, node_name, rebuilding};
+use super::{MetadataArgs, admin, node_name, rebuilding};
 use crate::completion;
 use crate::exit::UsageError;
 use crate::say::note;
@@ -55,8 +55,8 @@ pub(super) async fn run(args: &ForceArgs) -> anyhow::Result<()> {
     if args.rebuild {
         return rebuilding::run(&*keys, args).await;
     }
-    let cluster = Cluster::ask(&*keys).await?;
-    let from = cluster.check_from(args)?;
+    let cluster = Cluster::ask(&admin(&*keys)).await?;
+    let from = check_from(&cluster, args)?;
     let records = shard_records(&*keys).await?;
     let within = args.shards.unwrap_or(ShardSet::ALL);
     let is_stuck =
@@ -72,8 +72,8 @@ pub(super) async fn run(args: &ForceArgs) -> anyhow::Result<()> {
         );
         return Ok(());
     }
-    let meant = cluster.meant(from, &stuck)?;
-    cluster.check_stopped(args, &meant)?;
+    let meant = meant_of(&cluster, from, &stuck)?;
+    check_stopped(&cluster, args, &meant)?;
     let is_meant = |shard, record: &ShardRecord| {
         meant
             .get(&shard)
@@ -82,113 +82,115 @@ pub(super) async fn run(args: &ForceArgs) -> anyhow::Result<()> {
     let forced = force(&*keys, from, is_meant, |store| cluster.answers(store)).await?;
     let shards: ShardSet = forced.taken.keys().copied().collect();
     note(format!("{} goes on alone with shards {shards}", args.from));
-    cluster.wait_until_installed(from, &forced.taken).await
+    wait_until_installed(&cluster, from, &forced.taken).await
 }
 
-impl Cluster {
-    /// The store that is to go on, which runs.
-    pub(super) fn check_from(&self, args: &ForceArgs) -> anyhow::Result<StoreId> {
-        let from = self.of_node(&args.from)?;
-        if !self.answers(from.id) {
+/// The store that is to go on, which runs.
+pub(super) fn check_from(cluster: &Cluster, args: &ForceArgs) -> anyhow::Result<StoreId> {
+    let from = cluster.of_node(&args.from)?;
+    if !cluster.answers(from.id) {
+        bail!(
+            "{} does not answer at {}: start it, and run this command again",
+            from.node,
+            from.address
+        );
+    }
+    for name in &args.stopped {
+        let stopped = cluster.of_node(name)?;
+        if cluster.answers(stopped.id) {
             bail!(
-                "{} does not answer at {}: start it, and run this command again",
-                from.node,
-                from.address
+                "{name} answers at {}: stop it, or leave it out of --stopped",
+                stopped.address
             );
         }
-        for name in &args.stopped {
-            let stopped = self.of_node(name)?;
-            if self.answers(stopped.id) {
-                bail!(
-                    "{name} answers at {}: stop it, or leave it out of --stopped",
-                    stopped.address
-                );
-            }
-        }
-        Ok(from.id)
     }
+    Ok(from.id)
+}
 
-    /// Those of the shards that cannot go on which the store holds in sync.
-    fn meant(&self, from: StoreId, stuck: &ShardRecords) -> Result<ShardRecords, UsageError> {
-        let (meant, others): (ShardRecords, ShardRecords) = stuck
-            .iter()
-            .map(|(&shard, record)| (shard, record.clone()))
-            .partition(|(shard, record)| self.holds(from, *shard, record));
-        let shards: ShardSet = others.keys().copied().collect();
-        let in_sync = others.values().flat_map(|record| &record.in_sync);
-        let in_sync = self.names(in_sync.map(|entry| entry.store));
-        let name = self.name(from);
-        let lacking = format!(
-            "{name} does not hold shards {shards} in sync: for these, choose from {in_sync}, or see --rebuild if all of \
-             these are gone for good"
-        );
-        if meant.is_empty() {
-            return Err(UsageError(lacking));
-        }
-        if !others.is_empty() {
-            note(lacking);
-        }
-        Ok(meant)
+/// Those of the shards that cannot go on which the store holds in sync.
+fn meant_of(
+    cluster: &Cluster,
+    from: StoreId,
+    stuck: &ShardRecords,
+) -> Result<ShardRecords, UsageError> {
+    let (meant, others): (ShardRecords, ShardRecords) = stuck
+        .iter()
+        .map(|(&shard, record)| (shard, record.clone()))
+        .partition(|(shard, record)| holds(cluster, from, *shard, record));
+    let shards: ShardSet = others.keys().copied().collect();
+    let in_sync = others.values().flat_map(|record| &record.in_sync);
+    let in_sync = cluster.names(in_sync.map(|entry| entry.store));
+    let name = cluster.name(from);
+    let lacking = format!(
+        "{name} does not hold shards {shards} in sync: for these, choose from {in_sync}, or see --rebuild if all of \
+         these are gone for good"
+    );
+    if meant.is_empty() {
+        return Err(UsageError(lacking));
     }
-
-    /// Whether a store is in sync by a record, and has installed one: it may go on alone by no other.
-    fn holds(&self, store: StoreId, shard: ShardId, record: &ShardRecord) -> bool {
-        record.in_sync(store).is_some() && self.report(shard, store) > Some(Epoch::NONE)
+    if !others.is_empty() {
+        note(lacking);
     }
+    Ok(meant)
+}
 
-    /// Refuses to go on before the operator has said of each node that does not answer that it does not run.
-    pub(super) fn check_stopped(
-        &self,
-        args: &ForceArgs,
-        meant: &ShardRecords,
-    ) -> Result<(), UsageError> {
-        let named = meant.values().flat_map(|record| {
-            let previous = record.previous.iter().copied();
-            record.write_set().chain(previous)
-        });
-        let is_stopped = |store: StoreId| {
-            let name = self.name(store);
-            args.stopped.iter().any(|stopped| stopped.as_str() == name)
+/// Whether a store is in sync by a record, and has installed one: it may go on alone by no other.
+fn holds(cluster: &Cluster, store: StoreId, shard: ShardId, record: &ShardRecord) -> bool {
+    record.in_sync(store).is_some() && cluster.report(shard, store) > Some(Epoch::NONE)
+}
+
+/// Refuses to go on before the operator has said of each node that does not answer that it does not run.
+pub(super) fn check_stopped(
+    cluster: &Cluster,
+    args: &ForceArgs,
+    meant: &ShardRecords,
+) -> Result<(), UsageError> {
+    let named = meant.values().flat_map(|record| {
+        let previous = record.previous.iter().copied();
+        record.write_set().chain(previous)
+    });
+    let is_stopped = |store: StoreId| {
+        let name = cluster.name(store);
+        args.stopped.iter().any(|stopped| stopped.as_str() == name)
+    };
+    let silent: BTreeSet<StoreId> = named.filter(|store| !cluster.answers(*store)).collect();
+    if silent.iter().all(|store| is_stopped(*store)) {
+        return Ok(());
+    }
+    let shards: ShardSet = meant.keys().copied().collect();
+    let names = cluster.names(silent.into_iter());
+    Err(UsageError(format!(
+        "shards {shards} wait for nodes that do not answer: {names}. If one of them can come back with its data, \
+         start it instead. Else make sure that they do not run, and add --stopped {names}"
+    )))
+}
+
+/// Waits until all nodes that answered have the new records: then the store serves.
+pub(super) async fn wait_until_installed(
+    cluster: &Cluster,
+    from: StoreId,
+    forced: &ShardRecords,
+) -> anyhow::Result<()> {
+    let started = Instant::now();
+    while let Some(store) = cluster.stores.get(&from) {
+        let reports = ask(store).await.unwrap_or_default();
+        let has = |(shard, record): (_, &Arc<ShardRecord>)| {
+            reports
+                .get(shard)
+                .is_some_and(|&epoch| epoch >= record.epoch)
         };
-        let silent: BTreeSet<StoreId> = named.filter(|store| !self.answers(*store)).collect();
-        if silent.iter().all(|store| is_stopped(*store)) {
+        if forced.iter().all(has) {
             return Ok(());
         }
-        let shards: ShardSet = meant.keys().copied().collect();
-        let names = self.names(silent.into_iter());
-        Err(UsageError(format!(
-            "shards {shards} wait for nodes that do not answer: {names}. If one of them can come back with its data, \
-             start it instead. Else make sure that they do not run, and add --stopped {names}"
-        )))
-    }
-
-    /// Waits until all nodes that answered have the new records: then the store serves.
-    pub(super) async fn wait_until_installed(
-        &self,
-        from: StoreId,
-        forced: &ShardRecords,
-    ) -> anyhow::Result<()> {
-        let started = Instant::now();
-        while let Some(store) = self.stores.get(&from) {
-            let reports = ask(store).await.unwrap_or_default();
-            let has = |(shard, record): (_, &Arc<ShardRecord>)| {
-                reports
-                    .get(shard)
-                    .is_some_and(|&epoch| epoch >= record.epoch)
-            };
-            if forced.iter().all(has) {
-                return Ok(());
-            }
-            if started.elapsed() > INSTALL_TIMEOUT {
-                let others = self.names(self.reports.keys().copied());
-                bail!(
-                    "the records are written, and {} has not installed them yet. It may wait for all of {others}. If one \
-                     of them has died meanwhile, run this command again",
-                    store.node
-                );
-            }
-            sleep(ANSWER_TIMEOUT / 10).await;
+        if started.elapsed() > INSTALL_TIMEOUT {
+            let others = cluster.names(cluster.reports.keys().copied());
+            bail!(
+                "the records are written, and {} has not installed them yet. It may wait for all of {others}. If one \
+                 of them has died meanwhile, run this command again",
+                store.node
+            );
         }
-        Ok(())
+        sleep(ANSWER_TIMEOUT / 10).await;
     }
+    Ok(())
 }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::{Args, ValueHint};
+use simshard_admin::{Cluster, DEFAULT_HOT};
 use simshard_cluster::{
     FileStore, KeyValueError, KeyValueStore, MetadataError, MetadataStore, RegisteredStore,
     has_records_without_cluster, initialize, registered_stores, wait_for_stores, waiting_stores,
@@ -13,8 +14,7 @@ use simshard_cluster::{
 use simshard_topology::{NodeId, ShardMap, plan_evenly};
 use tokio::time::{Instant, sleep};
 
-use super::asked::Cluster;
-use super::{HOT, MetadataArgs, node_name, repeat_if_raced};
+use super::{MetadataArgs, admin, node_name, repeat_if_raced};
 use crate::completion;
 use crate::embedded;
 use crate::exit::UsageError;
@@ -106,7 +106,7 @@ pub(super) async fn adopt(args: &AdoptArgs) -> anyhow::Result<()> {
 
 async fn begin(args: &InitArgs) -> anyhow::Result<()> {
     let replicas = args.replicas();
-    let hot = args.hot.unwrap_or(HOT.min(replicas));
+    let hot = args.hot.unwrap_or(DEFAULT_HOT.min(replicas));
     if hot > replicas {
         let problem = format!("--hot {hot} is more than --replicas {replicas}");
         return Err(UsageError(problem).into());
@@ -169,7 +169,7 @@ async fn check_no_cluster_runs(keys: &dyn KeyValueStore) -> anyhow::Result<()> {
     if !has_records_without_cluster(keys).await? {
         return Ok(());
     }
-    let asked = Cluster::ask(keys).await?;
+    let asked = Cluster::ask(&admin(keys)).await?;
     let serving = asked.names(asked.reports.keys().copied());
     // Another command may have begun the cluster meanwhile.
     if serving.is_empty() || !has_records_without_cluster(keys).await? {

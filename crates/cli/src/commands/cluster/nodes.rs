@@ -1,36 +1,31 @@
 //! `simshard cluster nodes`: the nodes that have registered, and which of them answer, or wait for their cluster.
 
-use std::collections::BTreeSet;
 use std::num::NonZeroU32;
 
-use futures_util::future::join_all;
 use serde_json::json;
-use simshard_cluster::{
-    KeyValueStore, MetadataError, RegisteredStore, registered_stores, waiting_stores,
-};
-use simshard_topology::replication::StoreId;
+use simshard_admin::KnownNode;
+use simshard_cluster::{KeyValueStore, RegisteredStore};
 
-use super::TableArgs;
-use super::asked::{self, Reports, settings};
 use super::listing::{Listing, show};
+use super::{TableArgs, admin};
 
 pub(super) async fn run(args: &TableArgs) -> anyhow::Result<()> {
     show(args, list).await
 }
 
 async fn list(keys: &dyn KeyValueStore) -> anyhow::Result<Listing> {
-    let rows = ask(keys).await?;
-    let waiting = waiting_stores(keys).await?;
-    let settings = settings(keys).await?;
     let mut listing =
         Listing::new("node\taddress\tstore\tanswers\tdrained\tzone\tcapacity\tcopy rate");
-    for (store, reports) in &rows {
+    for known in admin(keys).nodes().await? {
+        let KnownNode {
+            store,
+            answers,
+            waits,
+            settings: set,
+        } = known;
         let RegisteredStore {
             id, node, address, ..
         } = store;
-        let answers = reports.is_some();
-        let waits = waits(&waiting, *id, answers);
-        let set = settings.get(node).cloned().unwrap_or_default();
         let capacity = set.capacity.map_or(1, NonZeroU32::get);
         let object = json!({
             "node": node.to_string(),
@@ -57,19 +52,4 @@ async fn list(keys: &dyn KeyValueStore) -> anyhow::Result<Listing> {
         listing.push(columns, object);
     }
     Ok(listing)
-}
-
-/// Whether a node runs, and waits for the cluster to begin. One that answers waits no more.
-fn waits(waiting: &BTreeSet<StoreId>, store: StoreId, answers: bool) -> bool {
-    waiting.contains(&store) && !answers
-}
-
-/// The stores that have registered, by the names of their nodes, and what those have on disk that answer now.
-pub(super) async fn ask(
-    keys: &dyn KeyValueStore,
-) -> Result<Vec<(RegisteredStore, Option<Reports>)>, MetadataError> {
-    let mut stores = registered_stores(keys).await?;
-    stores.sort_by(|a, b| a.node.cmp(&b.node));
-    let reports = join_all(stores.iter().map(asked::reports_of)).await;
-    Ok(stores.into_iter().zip(reports).collect())
 }

@@ -4,15 +4,15 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use anyhow::bail;
+use simshard_admin::{ANSWER_TIMEOUT, Cluster, DEFAULT_HOT};
 use simshard_cluster::{KeyValueStore, rebuild, require_level, shard_records, wish};
 use simshard_runtime::terminal::counted;
 use simshard_topology::replication::{Epoch, ShardRecord, ShardRecords, StoreId};
 use simshard_topology::{ShardId, ShardSet};
 use tokio::time::{Instant, sleep};
 
-use super::asked::{ANSWER_TIMEOUT, Cluster};
-use super::force::{ForceArgs, INSTALL_TIMEOUT};
-use super::{HOT, scrub};
+use super::force::{ForceArgs, INSTALL_TIMEOUT, check_from, check_stopped, wait_until_installed};
+use super::{admin, scrub};
 use crate::exit::UsageError;
 use crate::progress;
 use crate::say::note;
@@ -46,15 +46,15 @@ async fn begin(
     args: &ForceArgs,
     within: ShardSet,
 ) -> anyhow::Result<ShardRecords> {
-    let cluster = Cluster::ask(keys).await?;
-    let from = cluster.check_from(args)?;
+    let cluster = Cluster::ask(&admin(keys)).await?;
+    let from = check_from(&cluster, args)?;
     let records = shard_records(keys).await?.into_iter();
     let lost: ShardRecords = records
-        .filter(|(shard, record)| within.contains(*shard) && cluster.has_lost(record))
+        .filter(|(shard, record)| within.contains(*shard) && has_lost(&cluster, record))
         .collect();
     if !lost.is_empty() {
-        cluster.check_never_held(from, &lost)?;
-        cluster.check_stopped(args, &lost)?;
+        check_never_held(&cluster, from, &lost)?;
+        check_stopped(&cluster, args, &lost)?;
         let is_meant = |shard, record: &ShardRecord| {
             let lost = lost.get(&shard);
             lost.is_some_and(|lost| lost.epoch == record.epoch)
@@ -67,12 +67,12 @@ async fn begin(
                 args.from
             ));
         }
-        cluster.wait_until_installed(from, &rebuilt.taken).await?;
+        wait_until_installed(&cluster, from, &rebuilt.taken).await?;
     }
     let records = shard_records(keys).await?;
     let still_lost = records
         .iter()
-        .filter(|(_, record)| cluster.has_lost(record));
+        .filter(|(_, record)| has_lost(&cluster, record));
     let still_lost: ShardSet = still_lost.map(|(shard, _)| *shard).collect();
     // All that were begun, also by an earlier run: each may have what another one lacks.
     let begun = records.into_iter();
@@ -86,37 +86,39 @@ async fn begin(
     Ok(begun)
 }
 
-impl Cluster {
-    /// Whether no store in sync answers.
-    fn has_lost(&self, record: &ShardRecord) -> bool {
-        let mut in_sync = record.in_sync.iter();
-        !in_sync.any(|entry| self.answers(entry.store))
-    }
+/// Whether no store in sync answers.
+fn has_lost(cluster: &Cluster, record: &ShardRecord) -> bool {
+    let mut in_sync = record.in_sync.iter();
+    !in_sync.any(|entry| cluster.answers(entry.store))
+}
 
-    /// Refuses a store that has had a record of a shard: it is no empty one.
-    fn check_never_held(&self, from: StoreId, lost: &ShardRecords) -> Result<(), UsageError> {
-        let has_record = |shard: ShardId, store| self.report(shard, store) != Some(Epoch::NONE);
-        let held: ShardSet = shards(lost)
-            .iter()
-            .filter(|shard| has_record(*shard, from))
-            .collect();
-        if held.is_empty() {
-            return Ok(());
-        }
-        let answering = self.reports.keys().copied();
-        let others =
-            answering.filter(|store| !shards(lost).iter().any(|shard| has_record(shard, *store)));
-        let others = self.names(others);
-        let choose = if others.is_empty() {
-            "start a new node, and choose that".to_owned()
-        } else {
-            format!("choose from {others}")
-        };
-        Err(UsageError(format!(
-            "{} held shards {held} before: {choose}, or other shards by --shards",
-            self.name(from)
-        )))
+/// Refuses a store that has had a record of a shard: it is no empty one.
+fn check_never_held(
+    cluster: &Cluster,
+    from: StoreId,
+    lost: &ShardRecords,
+) -> Result<(), UsageError> {
+    let has_record = |shard: ShardId, store| cluster.report(shard, store) != Some(Epoch::NONE);
+    let held: ShardSet = shards(lost)
+        .iter()
+        .filter(|shard| has_record(*shard, from))
+        .collect();
+    if held.is_empty() {
+        return Ok(());
     }
+    let answering = cluster.reports.keys().copied();
+    let others =
+        answering.filter(|store| !shards(lost).iter().any(|shard| has_record(shard, *store)));
+    let others = cluster.names(others);
+    let choose = if others.is_empty() {
+        "start a new node, and choose that".to_owned()
+    } else {
+        format!("choose from {others}")
+    };
+    Err(UsageError(format!(
+        "{} held shards {held} before: {choose}, or other shards by --shards",
+        cluster.name(from)
+    )))
 }
 
 /// Waits until routers have given up what they began by the records of before.
@@ -133,11 +135,11 @@ async fn wait(seconds: u64) {
 async fn open(keys: &dyn KeyValueStore, filled: &ShardRecords) -> anyhow::Result<()> {
     let records = shard_records(keys).await?;
     let most = records.values().map(|record| record.hot).max();
-    let most = most.filter(|most| *most > 0).unwrap_or(HOT);
+    let most = most.filter(|most| *most > 0).unwrap_or(DEFAULT_HOT);
     let wants: BTreeSet<u8> = filled.values().map(|record| record.want).collect();
     let started = Instant::now();
     loop {
-        let cluster = Cluster::ask(keys).await?;
+        let cluster = Cluster::ask(&admin(keys)).await?;
         let report = |shard, store| cluster.report(shard, store).unwrap_or(Epoch::NONE);
         let mut refused = None;
         for &want in &wants {
@@ -181,7 +183,7 @@ async fn tell(keys: &dyn KeyValueStore, filled: &ShardRecords, changes: u64) -> 
     let filled_by = counted(changes, "change");
     let started = Instant::now();
     loop {
-        let cluster = Cluster::ask(keys).await?;
+        let cluster = Cluster::ask(&admin(keys)).await?;
         let records = shard_records(keys).await?;
         let counts = shards
             .iter()

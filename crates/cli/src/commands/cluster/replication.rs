@@ -1,23 +1,13 @@
 //! `simshard cluster set-replication`: how many replicas shards are to have, and how many of them answer searches.
 
-use anyhow::bail;
 use clap::Args;
-use simshard_cluster::{KeyValueStore, set_targets, shard_records, wish};
-use simshard_topology::replication::{Epoch, ShardRecord, ShardRecords};
-use simshard_topology::{ShardId, ShardSet};
-use tokio::time::{Instant, sleep};
+use simshard_admin::Replication;
 
-use super::MetadataArgs;
-use super::asked::{ANSWER_TIMEOUT, Cluster};
-use super::layout::{Layout, nodes_of};
-use super::placing::{Placing, Wait};
-use super::shares;
+use super::placing::Wait;
+use super::{MetadataArgs, admin, shares};
 use crate::confirmation::Confirmation;
 use crate::exit::UsageError;
 use crate::say::note;
-
-/// Records that change just now are waited for.
-const PATIENCE: std::time::Duration = std::time::Duration::from_secs(30);
 
 /// Arguments of `cluster set-replication`.
 #[derive(Args, Debug)]
@@ -41,66 +31,22 @@ pub struct ReplicationArgs {
 
 pub(super) async fn run(args: &ReplicationArgs) -> anyhow::Result<()> {
     let want = args.replicas;
-    let hot = args.hot.unwrap_or(super::HOT.min(want));
-    if hot > want {
+    let Some(wished) = Replication::new(want, args.hot) else {
+        let hot = args.hot.unwrap_or_default();
         return Err(UsageError(format!("--hot {hot} is more than --replicas {want}")).into());
-    }
+    };
     let keys = args.metadata.keys()?;
-    // All that may be refused is known before anything is changed.
-    refuse_rebuilt(&shard_records(&*keys).await?)?;
-    let layout = Layout::read(&*keys).await?;
-    let plan = layout.planned(&layout.nodes(None)?, want.into())?;
-    shares::warn_of_unmet(&layout, &plan);
-    let most = layout.records.values().map(|record| record.want).max();
-    if most > Some(want) {
-        let question = format!(
-            "Shards get {want} replicas, and had {}.",
-            most.unwrap_or(want)
-        );
-        args.confirmation.ask(&question)?;
+    let admin = admin(&*keys);
+    let plan = admin.plan_replication(wished).await?;
+    shares::warn_of(&plan.unmet);
+    if let Some(question) = &plan.question {
+        args.confirmation.ask(question)?;
     }
-    wish_for(&*keys, want, hot).await?;
+    admin.wish_for(&plan).await?;
+    let hot = wished.hot();
     note(format!(
         "shards are to have {want} replicas, {hot} of them hot"
     ));
-    // Nodes that never held a shard come to a target at once.
-    let targets = ShardId::all().map(|shard| (shard, nodes_of(&plan.map, shard)));
-    let placing = Placing {
-        targets: targets.collect(),
-        wished: Some((want, hot)),
-    };
-    set_targets(&*keys, &placing.targets, ShardSet::EMPTY).await?;
-    placing.wait(&*keys, &args.wait).await
-}
-
-/// Refuses to open shards to searches that are yet to be filled.
-fn refuse_rebuilt(records: &ShardRecords) -> anyhow::Result<()> {
-    let rebuilt = records.iter().filter(|(_, record)| record.is_rebuilt());
-    let rebuilt: ShardSet = rebuilt.map(|(shard, _)| *shard).collect();
-    if rebuilt.is_empty() {
-        return Ok(());
-    }
-    bail!(
-        "shards {rebuilt} are being rebuilt: end that by `simshard cluster force --rebuild` first"
-    )
-}
-
-/// Writes down how many replicas shards are to have, and how many of them hot.
-async fn wish_for(keys: &dyn KeyValueStore, want: u8, hot: u8) -> anyhow::Result<()> {
-    let started = Instant::now();
-    loop {
-        let cluster = Cluster::ask(keys).await?;
-        let is_meant = |_, record: &ShardRecord| {
-            !record.is_rebuilt() && (record.want, record.hot) != (want, hot)
-        };
-        let report = |shard, store| cluster.report(shard, store).unwrap_or(Epoch::NONE);
-        let wished = wish(keys, (want, hot), is_meant, report).await?;
-        let Some((shard, error)) = wished.refused.first() else {
-            return Ok(());
-        };
-        if started.elapsed() > PATIENCE {
-            bail!("shard {shard} cannot change now: {error}; run this command again");
-        }
-        sleep(ANSWER_TIMEOUT / 5).await;
-    }
+    let placing = admin.place_replicas(plan).await?;
+    args.wait.until(&placing, &*keys).await
 }

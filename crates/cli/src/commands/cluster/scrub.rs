@@ -25,7 +25,7 @@ use manner::{Manner, Places, SHOWN};
 /// Documents that differ of which a node takes note at once, at most.
 const MOST_DIFFERENCES: u32 = 65_536;
 
-/// Shards that are compared at once to fill others.
+/// Pairs of shards that are compared at once to fill shards.
 const FILLED_AT_ONCE: NonZeroUsize = NonZeroUsize::new(4).unwrap();
 
 /// Passes over all pairs of shards, of which one must succeed at once, to fill shards.
@@ -46,7 +46,7 @@ pub struct ScrubArgs {
     /// Compare documents that were last changed this long ago, or longer: others may be on their way
     #[arg(long, value_name = "SECONDS", default_value_t = 60)]
     pub settled_seconds: u64,
-    /// Shards that are compared at once
+    /// Shards that are compared at once, or pairs of shards
     #[arg(long, value_name = "SHARDS", default_value = "2")]
     pub at_once: NonZeroUsize,
     /// Documents of a shard that differ of which its node takes note at once: each takes its id, and about 200 bytes
@@ -118,8 +118,7 @@ pub(super) async fn fill(keys: &dyn KeyValueStore, shards: ShardSet) -> anyhow::
     };
     let mut repaired = 0;
     for _ in 0..MOST_PASSES {
-        let filled = between::compare(keys, manner, shards).await?;
-        let outcomes = filled.outcomes;
+        let outcomes = between::compare_all(keys, manner, shards).await?;
         repaired += outcomes
             .values()
             .map(between::Outcome::repaired)

@@ -3,12 +3,14 @@
 use std::num::NonZeroU32;
 
 use clap::Args;
-use simshard_cluster::{NodeSettings, change_node_settings};
 use simshard_topology::NodeId;
 
-use super::{MetadataArgs, node_name};
+use super::{MetadataArgs, admin, node_name};
 use crate::completion;
 use crate::say::note;
+
+/// What is said after plans know something else.
+const PLAN_ANEW: &str = "no shard moves by that: `simshard cluster rebalance plan` plans anew";
 
 /// Arguments of `cluster set-zone`.
 #[derive(Args, Debug)]
@@ -60,32 +62,25 @@ pub struct LimitsArgs {
 
 /// Puts a node in a zone, or in none.
 pub(super) async fn set_zone(args: &ZoneArgs) -> anyhow::Result<()> {
-    let zone = args.zone.as_ref().map(NodeId::to_string);
-    let change = |settings: &mut NodeSettings| settings.zone.clone_from(&zone);
-    plan_by(&args.metadata, &args.node, change).await
+    let keys = args.metadata.keys()?;
+    let zone = args.zone.as_ref();
+    admin(&*keys).set_zone(&args.node, zone).await?;
+    note(PLAN_ANEW);
+    Ok(())
 }
 
 /// Says how much a node can hold.
 pub(super) async fn set_capacity(args: &CapacityArgs) -> anyhow::Result<()> {
-    let capacity = (args.capacity > NonZeroU32::MIN).then_some(args.capacity);
-    let change = |settings: &mut NodeSettings| settings.capacity = capacity;
-    plan_by(&args.metadata, &args.node, change).await
+    let keys = args.metadata.keys()?;
+    let capacity = args.capacity;
+    admin(&*keys).set_capacity(&args.node, capacity).await?;
+    note(PLAN_ANEW);
+    Ok(())
 }
 
 /// Says how fast a node may copy shards.
 pub(super) async fn set_limits(args: &LimitsArgs) -> anyhow::Result<()> {
-    let change = |settings: &mut NodeSettings| settings.copy_rate = args.copy_rate;
-    change_node_settings(&*args.metadata.keys()?, &args.node, change).await?;
-    Ok(())
-}
-
-/// Changes what plans know of a node.
-async fn plan_by(
-    metadata: &MetadataArgs,
-    node: &NodeId,
-    change: impl Fn(&mut NodeSettings),
-) -> anyhow::Result<()> {
-    change_node_settings(&*metadata.keys()?, node, change).await?;
-    note("no shard moves by that: `simshard cluster rebalance plan` plans anew");
-    Ok(())
+    let keys = args.metadata.keys()?;
+    let rate = args.copy_rate;
+    Ok(admin(&*keys).set_copy_rate(&args.node, rate).await?)
 }

@@ -1,76 +1,50 @@
 //! What a plan gives each node, as a table.
 
-use std::collections::BTreeSet;
-
 use serde_json::json;
-use simshard_topology::{Balance, NodeId, Plan, ShardMap, ShardSet};
+use simshard_admin::{Outlook, balance_text};
 
-use super::layout::Layout;
+use super::say_warning;
 use crate::args::JsonArgs;
-use crate::say::{self, note, warn};
+use crate::say::{self, note};
 
 /// Prints how many shards and documents each node holds, before and after, and how much it copies. It says how even that is.
-pub(super) fn print(layout: &Layout, plan: &Plan, output: JsonArgs) -> anyhow::Result<()> {
-    print_map(layout, &plan.map, output)?;
-    note(balance(plan.balance));
-    warn_of_unmet(layout, plan);
-    Ok(())
-}
-
-/// Warns of what was wanted, and cannot be had with the nodes there are.
-pub(super) fn warn_of_unmet(layout: &Layout, plan: &Plan) {
-    for unmet in &plan.unmet {
-        warn(format!("warning: {unmet}"));
-    }
-    for node in layout.left_out() {
-        warn(format!(
-            "warning: {node} does not answer, so it gets no shards: start it and run this command again, or drain it"
-        ));
-    }
-}
-
-/// The same of a map that is no plan.
-pub(super) fn print_map(layout: &Layout, after: &ShardMap, output: JsonArgs) -> anyhow::Result<()> {
-    let before = &layout.map;
-    let nodes: BTreeSet<&NodeId> = before.nodes().iter().chain(after.nodes()).collect();
+pub(super) fn print(outlook: &Outlook, output: JsonArgs) -> anyhow::Result<()> {
     let mut text =
         "node\tshards before\tshards after\tdocuments before\tdocuments after\tto copy\tbytes to copy"
             .to_owned();
-    let documents = |shards: ShardSet| layout.documents(shards);
-    for node in nodes {
-        let (old, new) = (before.shards_of(node), after.shards_of(node));
-        let copied = new.difference(&old);
+    for share in &outlook.shares {
+        let (node, copied) = (&share.node, share.to_copy().len());
+        let (many_old, many_new) = (share.documents_before, share.documents_after);
+        let bytes = share.bytes_to_copy;
         if output.json {
             say::print_json(&json!({
                 "node": node.to_string(),
-                "before": old.to_string(),
-                "after": new.to_string(),
-                "documents_before": documents(old),
-                "documents_after": documents(new),
-                "to_copy": copied.len(),
-                "documents_to_copy": documents(copied),
-                "bytes_to_copy": layout.bytes(copied),
+                "before": share.before.to_string(),
+                "after": share.after.to_string(),
+                "documents_before": many_old,
+                "documents_after": many_new,
+                "to_copy": copied,
+                "documents_to_copy": share.documents_to_copy,
+                "bytes_to_copy": bytes,
             }))?;
         } else {
-            let (many_old, many_new) = (documents(old), documents(new));
-            let bytes = layout.bytes(copied);
-            let (old, new, copied) = (old.len(), new.len(), copied.len());
+            let (old, new) = (share.before.len(), share.after.len());
             text.push_str(&format!(
                 "\n{node}\t{old}\t{new}\t{many_old}\t{many_new}\t{copied}\t{bytes}"
             ));
         }
     }
-    if output.json {
-        return Ok(());
+    if !output.json {
+        say::print(&text)?;
     }
-    say::print(&text)
+    if let Some(balance) = outlook.balance {
+        note(balance_text(balance));
+    }
+    warn_of(&outlook.unmet);
+    Ok(())
 }
 
-/// How even a plan is, in a sentence.
-fn balance(balance: Balance) -> String {
-    let before = balance.before.unwrap_or(1.0);
-    format!(
-        "the fullest node has {before:.2} times the mean, and {:.2} times after it; no plan gets below {:.2}",
-        balance.after, balance.least
-    )
+/// Warns of what was wanted, and cannot be had with the nodes there are.
+pub(super) fn warn_of(unmet: &[String]) {
+    unmet.iter().for_each(|unmet| say_warning(unmet));
 }

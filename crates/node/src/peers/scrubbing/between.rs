@@ -247,10 +247,10 @@ impl Between {
         };
         let is_own = |one: &Difference| !one.is_lacking(0);
         let own = repairs(differences, corpora, is_own);
-        self.carry(self.shard, &own).await?;
-        self.carry(other, &own).await?;
+        self.carry(self.shard, &own, Some(self.own)).await?;
+        self.carry(other, &own, None).await?;
         let of_other = repairs(differences, corpora, |one| !is_own(one));
-        self.carry(other, &of_other).await?;
+        self.carry(other, &of_other, None).await?;
         // More shards may be as old as this one. Where one cannot be reached, the others get it.
         let others = ShardSet::ALL.iter().filter(|shard| *shard != other);
         let carried = others.map(|shard| {
@@ -258,14 +258,19 @@ impl Between {
             (shard, repairs(differences, corpora, is_meant))
         });
         let carried = stream::iter(carried)
-            .map(|(shard, meant)| async move { self.carry(shard, &meant).await })
+            .map(|(shard, meant)| async move { self.carry(shard, &meant, None).await })
             .buffer_unordered(CARRIED_AT_ONCE);
         let carried: Vec<Result<(), Status>> = carried.collect().await;
         carried.into_iter().collect()
     }
 
-    /// Gives all stores of a shard the newest states of some documents.
-    async fn carry(&self, shard: ShardId, meant: &[Repair]) -> Result<(), Status> {
+    /// Gives all stores of a shard the newest states of some documents, but for the one in which they were `read`.
+    async fn carry(
+        &self,
+        shard: ShardId,
+        meant: &[Repair],
+        read: Option<StoreId>,
+    ) -> Result<(), Status> {
         if meant.is_empty() {
             return Ok(());
         }
@@ -278,6 +283,7 @@ impl Between {
         let epoch = record.epoch;
         let repaired = stores
             .iter()
+            .filter(|store| Some(store.store) != read)
             .map(|store| repair(store, shard, epoch, meant));
         try_join_all(repaired).await?;
         Ok(())

@@ -1,6 +1,6 @@
-//! Which shards a store begins to copy now (PE17).
+//! Which shards a store begins to copy now (PE17), and which steps may wait (PE18).
 
-use super::{ShardRecord, View};
+use super::{ShardRecord, StoreId, View};
 use crate::{ShardId, ShardSet};
 
 /// Shards that move to a store at once. Each change of them waits for it.
@@ -36,8 +36,28 @@ impl View {
 
     /// Whether the own store may begin to copy a shard now. What a shard lacks waits for no turn.
     pub(super) fn may_begin(&self, shard: ShardId, record: &ShardRecord) -> bool {
-        let is_its_turn = !self.moves_are_paused && self.on_turn.contains(shard);
+        let is_its_turn =
+            !self.moves_are_paused && self.moves_go_on && self.on_turn.contains(shard);
         is_its_turn || !self.would_only_move(record)
+    }
+
+    /// Whether a shard has all its replicas in sync, and one that lives answers searches. If that one is to leave, it stays
+    /// until then.
+    pub(super) fn may_wait(&self, shard: ShardId, record: &ShardRecord) -> bool {
+        let hot = record.in_sync.iter().filter(|entry| entry.hot);
+        let mut hot = hot.map(|entry| entry.store);
+        let answers = |store: StoreId| {
+            let is_built = if store == self.own {
+                !self.disk_hangs && !self.unbuilt.contains(shard)
+            } else {
+                !self.is_unbuilt(store, shard)
+            };
+            self.lives(store) && is_built && !self.is_damaged(store, shard)
+        };
+        let in_sync = record.in_sync.iter();
+        let in_sync = in_sync.filter(|entry| !self.dead.contains(&entry.store));
+        let is_whole = in_sync.count() >= usize::from(record.want);
+        is_whole && !self.is_urgent(record) && hot.any(answers)
     }
 
     /// Whether a shard that the own store does not hold lacks nothing without it.
@@ -151,6 +171,52 @@ mod tests {
             turns = turns.union(&view.on_turn);
         }
         assert_eq!(turns, ShardSet::ALL);
+    }
+
+    /// PE18: of one store that moves a shard to another one, each step in turn.
+    #[test]
+    fn a_move_waits_at_each_of_its_steps() {
+        let shard = ShardId(7);
+        let held = ShardRecord::first(0, &[OTHER], 7);
+        let mut view = target_of_all();
+        assert!(come(&view, shard, &held));
+        view.moves_go_on = false;
+        assert!(!come(&view, shard, &held));
+
+        let added = held.epoch;
+        let mut copied = held;
+        copied.learners.push(Learner { store: OWN, added });
+        view.roles.insert(shard, Role::Copied { added });
+        view.copied.insert(shard, added);
+        assert_eq!(view.step(shard, &copied), None);
+        view.moves_go_on = true;
+        let promote = Step::Promote {
+            store: OWN,
+            copied: added,
+        };
+        assert_eq!(view.step(shard, &copied), Some(promote));
+        // What is short does not wait, and nor does one of which the only hot store does not answer.
+        view.moves_go_on = false;
+        let short = copied.clone().wishing(2, 1);
+        assert_eq!(view.step(shard, &short), Some(promote));
+        view.live.remove(&OTHER);
+        assert_eq!(view.step(shard, &copied), Some(promote));
+
+        let both = ShardRecord::first(0, &[OTHER, OWN], 7).wishing(1, 1);
+        let targets = BTreeSet::from([OWN]);
+        let leaving = |moves_go_on| View {
+            live: BTreeSet::from([OWN]),
+            targets: Arc::new([(shard, targets.clone())].into()),
+            moves_go_on,
+            ..View::alone(OTHER)
+        };
+        assert_eq!(leaving(true).step(shard, &both), Some(Step::Evict(OTHER)));
+        assert_eq!(leaving(false).step(shard, &both), None);
+        // A dead one leaves at once.
+        let mut survivor = leaving(false);
+        survivor.live.clear();
+        survivor.dead.insert(OWN);
+        assert_eq!(survivor.step(shard, &both), Some(Step::Evict(OWN)));
     }
 
     /// PE17.

@@ -67,6 +67,18 @@ impl Outcome {
         self.differences - self.repaired
     }
 
+    /// Adds what came of another pair.
+    fn add(&mut self, pair: Self) {
+        self.differing = self.differing.union(&pair.differing);
+        self.missed = self.missed.union(&pair.missed);
+        self.differences += pair.differences;
+        self.repaired += pair.repaired;
+        self.was_repeated |= pair.was_repeated;
+        self.problem = self.problem.take().or(pair.problem);
+        self.shown.extend(pair.shown);
+        self.shown.truncate(SHOWN);
+    }
+
     const fn state(&self) -> &'static str {
         match self {
             Self {
@@ -79,23 +91,13 @@ impl Outcome {
     }
 }
 
-/// Compares these shards with all others.
+/// Compares these shards with all others: those whose sums differ.
 pub(super) async fn compare(
     keys: &dyn KeyValueStore,
     manner: Manner,
     within: ShardSet,
 ) -> anyhow::Result<Compared> {
-    let corpora = recorded_corpora(keys).await?;
-    let live = corpora
-        .records()
-        .filter(|record| record.state == CorpusState::Live);
-    let comparison = Comparison {
-        keys,
-        manner,
-        corpora: live.map(|record| record.uid).collect(),
-        until: settled_before(manner.options.settled),
-        patience: Patience::default(),
-    };
+    let comparison = Comparison::begin(keys, manner).await?;
     let mut compared = Compared::default();
     let mut sums: BTreeMap<ShardId, Sums> = BTreeMap::new();
     for (shard, summed) in comparison.sum().await? {
@@ -106,34 +108,44 @@ pub(super) async fn compare(
     }
     let summed = sums.keys().filter(|shard| within.contains(**shard));
     compared.summed = summed.copied().collect();
-    let differing = differing(&sums, within);
-    let pairs = differing.values().map(ShardSet::len).sum::<usize>();
-    let bar = progress::bar("comparing pairs of shards", Some(pairs as u64));
-    let outcomes = stream::iter(differing).map(|(shard, others)| {
-        let bar = &bar;
-        comparison.shard(shard, others, move || bar.inc(1))
-    });
-    let mut outcomes = outcomes.buffered(manner.at_once.get());
-    while let Some((shard, outcome)) = outcomes.try_next().await? {
-        compared.outcomes.insert(shard, outcome);
-    }
-    bar.finish_and_clear();
+    let pairs = differing(&sums, within);
+    comparison.compare(&pairs, &mut compared.outcomes).await?;
     Ok(compared)
 }
 
-/// The pairs of shards whose sums for each other differ, by the lower one. One of a pair is `within`.
-fn differing(sums: &BTreeMap<ShardId, Sums>, within: ShardSet) -> BTreeMap<ShardId, ShardSet> {
-    let sum = |shard: &ShardId, other: &ShardId| sums[shard][usize::from(other.0)];
-    let differs = |shard: &ShardId, other: &ShardId| {
-        let is_meant = within.contains(*shard) || within.contains(*other);
-        shard < other && is_meant && sum(shard, other) != sum(other, shard)
+/// Compares these shards with all others, whatever their sums: most of them lack what the others have. Answers what came of
+/// it by the lower shard of each pair.
+pub(super) async fn compare_all(
+    keys: &dyn KeyValueStore,
+    manner: Manner,
+    within: ShardSet,
+) -> anyhow::Result<BTreeMap<ShardId, Outcome>> {
+    let comparison = Comparison::begin(keys, manner).await?;
+    let mut outcomes = BTreeMap::new();
+    comparison.compare(&all(within), &mut outcomes).await?;
+    Ok(outcomes)
+}
+
+/// A shard, and a higher one.
+type Pair = (ShardId, ShardId);
+
+/// All pairs of which one is `within`.
+fn all(within: ShardSet) -> Vec<Pair> {
+    let pairs = ShardId::all().flat_map(|shard| ShardId::all().map(move |other| (shard, other)));
+    let is_meant = |&(shard, other): &Pair| {
+        shard < other && (within.contains(shard) || within.contains(other))
     };
-    let others = |shard: &ShardId| {
-        let others = sums.keys().filter(|other| differs(shard, other));
-        let others: ShardSet = others.copied().collect();
-        (!others.is_empty()).then_some((*shard, others))
+    pairs.filter(is_meant).collect()
+}
+
+/// Those whose sums for each other differ. One of a pair is `within`.
+fn differing(sums: &BTreeMap<ShardId, Sums>, within: ShardSet) -> Vec<Pair> {
+    let sum = |shard, other: ShardId| Some(sums.get(&shard)?[usize::from(other.0)]);
+    let differ = |&(shard, other): &Pair| {
+        let both = sum(shard, other).zip(sum(other, shard));
+        both.is_some_and(|(one, other)| one != other)
     };
-    sums.keys().filter_map(others).collect()
+    all(within).into_iter().filter(differ).collect()
 }
 
 /// The work of the command.
@@ -145,7 +157,42 @@ struct Comparison<'a> {
     patience: Patience,
 }
 
-impl Comparison<'_> {
+impl<'a> Comparison<'a> {
+    async fn begin(keys: &'a dyn KeyValueStore, manner: Manner) -> anyhow::Result<Self> {
+        let corpora = recorded_corpora(keys).await?;
+        let live = corpora
+            .records()
+            .filter(|record| record.state == CorpusState::Live);
+        Ok(Self {
+            keys,
+            manner,
+            corpora: live.map(|record| record.uid).collect(),
+            until: settled_before(manner.options.settled),
+            patience: Patience::default(),
+        })
+    }
+
+    /// Compares pairs of shards, some at once.
+    async fn compare(
+        &self,
+        pairs: &[Pair],
+        outcomes: &mut BTreeMap<ShardId, Outcome>,
+    ) -> anyhow::Result<()> {
+        let first = Places::read(self.keys).await?;
+        let bar = progress::bar("comparing pairs of shards", Some(pairs.len() as u64));
+        let compared = stream::iter(pairs).map(async |&pair| {
+            let (shard, outcome) = (pair.0, self.pair(pair, &first).await?);
+            bar.inc(1);
+            anyhow::Ok((shard, outcome))
+        });
+        let mut compared = compared.buffered(self.manner.at_once.get());
+        while let Some((shard, outcome)) = compared.try_next().await? {
+            outcomes.entry(shard).or_default().add(outcome);
+        }
+        bar.finish_and_clear();
+        Ok(())
+    }
+
     /// The sums of all shards, or why there are none.
     async fn sum(&self) -> anyhow::Result<Vec<(ShardId, Result<Sums, String>)>> {
         let first = Places::read(self.keys).await?;
@@ -183,38 +230,29 @@ impl Comparison<'_> {
         }
     }
 
-    /// Has a node compare a shard with others, one after the other. Tells of each.
-    async fn shard(
-        &self,
-        shard: ShardId,
-        others: ShardSet,
-        done: impl Fn(),
-    ) -> anyhow::Result<(ShardId, Outcome)> {
-        let mut outcome = Outcome::default();
-        let mut places = Places::read(self.keys).await?;
-        for other in others.iter() {
-            while let Err(error) = self.pair(shard, other, &places, &mut outcome).await? {
-                outcome.was_repeated = true;
-                if !error.may_succeed_later || !self.patience.is_left().await {
-                    outcome.missed.insert(other);
-                    outcome.problem.get_or_insert(error.to_string());
-                    break;
-                }
-                places = Places::read(self.keys).await?;
-            }
-            if !outcome.missed.contains(other) {
+    /// Has a node compare a shard with another one, until that succeeds.
+    async fn pair(&self, pair: Pair, first: &Places) -> anyhow::Result<Outcome> {
+        let (mut outcome, mut anew) = (Outcome::default(), None);
+        loop {
+            let places = anew.as_ref().unwrap_or(first);
+            let Err(error) = self.attempt(pair, places, &mut outcome).await? else {
                 self.patience.renew();
+                return Ok(outcome);
+            };
+            outcome.was_repeated = true;
+            if !error.may_succeed_later || !self.patience.is_left().await {
+                outcome.missed.insert(pair.1);
+                outcome.problem = Some(error.to_string());
+                return Ok(outcome);
             }
-            done();
+            anew = Some(Places::read(self.keys).await?);
         }
-        Ok((shard, outcome))
     }
 
     /// Has a node compare a shard with another one. What was told and not repaired before it failed is told again.
-    async fn pair(
+    async fn attempt(
         &self,
-        shard: ShardId,
-        other: ShardId,
+        (shard, other): Pair,
         places: &Places,
         outcome: &mut Outcome,
     ) -> anyhow::Result<Result<(), ScrubError>> {
@@ -381,10 +419,13 @@ mod tests {
             (5, 3, 0),
         ]);
         let of = |shards: &[u8]| -> ShardSet { shards.iter().copied().map(ShardId).collect() };
-        let all = differing(&sums, ShardSet::ALL);
-        assert_eq!(all, [(ShardId(1), of(&[3])), (ShardId(3), of(&[5]))].into());
-        assert_eq!(differing(&sums, of(&[5])), [(ShardId(3), of(&[5]))].into());
-        assert_eq!(differing(&sums, of(&[2])), BTreeMap::new());
+        let pair = |shard, other| (ShardId(shard), ShardId(other));
+        let found = differing(&sums, ShardSet::ALL);
+        assert_eq!(found, [pair(1, 3), pair(3, 5)]);
+        assert_eq!(differing(&sums, of(&[5])), [pair(3, 5)]);
+        assert_eq!(differing(&sums, of(&[2])), []);
+        assert_eq!(all(of(&[1])).len(), 255);
+        assert_eq!(all(of(&[1, 2])).len(), 255 + 254);
     }
 
     #[test]
@@ -418,6 +459,6 @@ mod tests {
     #[test]
     fn a_shard_whose_sums_are_unknown_is_left_out() {
         let sums = sums(&[(1, 2, 7), (2, 1, 7), (1, 9, 8)]);
-        assert_eq!(differing(&sums, ShardSet::ALL), BTreeMap::new());
+        assert_eq!(differing(&sums, ShardSet::ALL), []);
     }
 }

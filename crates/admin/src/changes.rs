@@ -6,7 +6,8 @@ use serde_json::json;
 use simshard_topology::replication::{Epoch, ShardRecord, ShardRecords, StoreId};
 use simshard_topology::{ShardId, ShardSet};
 
-use super::status::{Asked, Finding, finding, name};
+use crate::nodes::Asked;
+use crate::status::{Finding, finding, name};
 
 /// What changes of a shard wait for.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
@@ -21,7 +22,7 @@ enum Waits {
 }
 
 /// Whether all that hold a shard answer. While one does not, its changes wait until the others go on without it.
-pub(super) fn changes(records: &ShardRecords, asked: &Asked) -> Finding {
+pub(crate) fn changes(records: &ShardRecords, asked: &Asked) -> Finding {
     let mut waiting = BTreeMap::<(Waits, Vec<String>), ShardSet>::new();
     let (mut all, mut stuck) = (ShardSet::EMPTY, ShardSet::EMPTY);
     for (&shard, record) in records {

@@ -6,27 +6,28 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use simshard_cluster::{
-    KeyValueStore, MetadataError, RegisteredStore, SettingsOfNodes, node_settings,
-    registered_stores,
+    MetadataError, RegisteredStore, SettingsOfNodes, node_settings, registered_stores,
 };
 use simshard_node::{ask_store, ask_store_to_count};
 use simshard_topology::replication::{Epoch, ShardRecord, StoreId};
 use simshard_topology::{Candidate, NodeId, ShardId, ShardSet};
 use tokio::time::{Instant, sleep};
 
-use crate::exit::UsageError;
-use crate::say::warn;
+use crate::{Admin, AdminError};
 
 /// A node that does not answer in this time is asked again.
-pub(super) const ANSWER_TIMEOUT: Duration = Duration::from_secs(1);
+pub const ANSWER_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// How often a node is asked before it counts as silent.
 const ATTEMPTS: u32 = 3;
 
 /// The stores that have registered, and what those that answer have on disk.
-pub(super) struct Cluster {
-    pub(super) stores: BTreeMap<StoreId, RegisteredStore>,
-    pub(super) reports: BTreeMap<StoreId, Reports>,
+#[derive(Debug)]
+pub struct Cluster {
+    /// Those that have registered.
+    pub stores: BTreeMap<StoreId, RegisteredStore>,
+    /// What those have on disk that answer.
+    pub reports: BTreeMap<StoreId, Reports>,
     /// Those that have no room for copies of shards that they never held.
     without_room: BTreeSet<StoreId>,
     /// The shards whose tables each store has yet to make.
@@ -39,14 +40,18 @@ pub(super) struct Cluster {
 }
 
 /// The epochs of the shards that a store has on disk.
-pub(super) type Reports = BTreeMap<ShardId, Epoch>;
+pub type Reports = BTreeMap<ShardId, Epoch>;
 
 impl Cluster {
     /// Asks all stores that have registered.
-    pub(super) async fn ask(keys: &dyn KeyValueStore) -> anyhow::Result<Self> {
-        let stores = registered_stores(keys).await?.into_iter();
+    ///
+    /// # Errors
+    /// If the metadata cannot be read.
+    pub async fn ask(admin: &Admin<'_>) -> Result<Self, MetadataError> {
+        let stores = registered_stores(admin.keys).await?.into_iter();
         let stores: BTreeMap<_, _> = stores.map(|store| (store.id, store)).collect();
-        let answers = join_all(stores.values().map(answer_of)).await;
+        let answers: Vec<_> = stores.values().map(answer_of).collect();
+        let answers = join_all(answers).await;
         let answers = stores.keys().zip(answers);
         let answers = answers.filter_map(|(&store, answer)| Some((store, answer?)));
         let answers: BTreeMap<StoreId, Answer> = answers.collect();
@@ -67,19 +72,19 @@ impl Cluster {
                 .into_iter()
                 .map(|(store, answer)| (store, answer.reports))
                 .collect(),
-            settings: settings(keys).await?,
+            settings: settings(admin).await?,
             stores,
         })
     }
 
     /// Whether a node is to take no shards.
-    pub(super) fn is_drained(&self, node: &NodeId) -> bool {
+    pub(crate) fn is_drained(&self, node: &NodeId) -> bool {
         let settings = self.settings.get(node);
         settings.is_some_and(|settings| settings.is_drained)
     }
 
     /// A node as plans see it.
-    pub(super) fn candidate(&self, node: NodeId) -> Candidate {
+    pub(crate) fn candidate(&self, node: NodeId) -> Candidate {
         let settings = self.settings.get(&node);
         let candidate = Candidate::new(node);
         let Some(settings) = settings else {
@@ -96,7 +101,8 @@ impl Cluster {
     }
 
     /// The documents of a shard. `None` if no hot replica that answers searches has counted them.
-    pub(super) fn documents(&self, shard: ShardId, record: &ShardRecord) -> Option<u64> {
+    #[must_use]
+    pub fn documents(&self, shard: ShardId, record: &ShardRecord) -> Option<u64> {
         let is_built = |store: StoreId| {
             let unbuilt = self.unbuilt.get(&store);
             let has_tables = unbuilt.is_some_and(|unbuilt| !unbuilt.contains(shard));
@@ -112,50 +118,57 @@ impl Cluster {
     }
 
     /// The bytes of a shard: of the replica in sync that has most. 0 if none has told.
-    pub(super) fn bytes(&self, shard: ShardId, record: &ShardRecord) -> u64 {
+    pub(crate) fn bytes(&self, shard: ShardId, record: &ShardRecord) -> u64 {
         let stores = record.in_sync.iter().map(|entry| entry.store);
         let bytes = stores.filter_map(|store| self.stored_bytes.get(&store)?.get(&shard));
         bytes.copied().max().unwrap_or(0)
     }
 
     /// How many megabytes of copies a second a node may receive, or send, if an operator has limited that.
-    pub(super) fn copy_rate(&self, node: &NodeId) -> Option<NonZeroU32> {
+    pub(crate) fn copy_rate(&self, node: &NodeId) -> Option<NonZeroU32> {
         self.settings.get(node)?.copy_rate
     }
 
     /// Whether a store that answered has room for copies of shards that it never held.
-    pub(super) fn has_room(&self, store: StoreId) -> bool {
+    pub(crate) fn has_room(&self, store: StoreId) -> bool {
         !self.without_room.contains(&store)
     }
 
     /// Whether a store answered.
-    pub(super) fn answers(&self, store: StoreId) -> bool {
+    #[must_use]
+    pub fn answers(&self, store: StoreId) -> bool {
         self.reports.contains_key(&store)
     }
 
     /// The epoch of a shard that a store has on disk, if it answered.
-    pub(super) fn report(&self, shard: ShardId, store: StoreId) -> Option<Epoch> {
+    #[must_use]
+    pub fn report(&self, shard: ShardId, store: StoreId) -> Option<Epoch> {
         let reports = self.reports.get(&store)?;
         Some(reports.get(&shard).copied().unwrap_or(Epoch::NONE))
     }
 
     /// What a store is called: by its node, if it has registered.
-    pub(super) fn name(&self, store: StoreId) -> String {
+    #[must_use]
+    pub fn name(&self, store: StoreId) -> String {
         let registered = self.stores.get(&store);
         registered.map_or_else(|| store.to_string(), |store| store.node.to_string())
     }
 
-    pub(super) fn names(&self, stores: impl Iterator<Item = StoreId>) -> String {
+    /// What stores are called, with commas between.
+    pub fn names(&self, stores: impl Iterator<Item = StoreId>) -> String {
         let names: BTreeSet<String> = stores.map(|store| self.name(store)).collect();
         Vec::from_iter(names).join(",")
     }
 
     /// The store of a node.
-    pub(super) fn of_node(&self, name: &NodeId) -> Result<&RegisteredStore, UsageError> {
+    ///
+    /// # Errors
+    /// [`AdminError::UnknownNode`] if no node of this name has registered.
+    pub fn of_node(&self, name: &NodeId) -> Result<&RegisteredStore, AdminError> {
         let mut stores = self.stores.values();
         let known = || self.names(self.stores.keys().copied());
         stores.find(|store| store.node == *name).ok_or_else(|| {
-            UsageError(format!(
+            AdminError::UnknownNode(format!(
                 "no node {name} has registered: there are {}",
                 known()
             ))
@@ -164,13 +177,8 @@ impl Cluster {
 }
 
 /// What is set for nodes. Warns of settings that are not understood.
-pub(super) async fn settings(keys: &dyn KeyValueStore) -> anyhow::Result<SettingsOfNodes> {
-    Ok(node_settings(keys, warn_of_bad).await?)
-}
-
-/// What is not understood counts as not set.
-pub(super) fn warn_of_bad(error: &MetadataError) {
-    warn(format!("warning: {error}"));
+pub(crate) async fn settings(admin: &Admin<'_>) -> Result<SettingsOfNodes, MetadataError> {
+    node_settings(admin.keys, |error| admin.warn_of_bad(error)).await
 }
 
 /// What a store answers.
@@ -195,7 +203,7 @@ async fn answer_of(store: &RegisteredStore) -> Option<Answer> {
 }
 
 /// What a store that answers has on disk.
-pub(super) async fn reports_of(store: &RegisteredStore) -> Option<Reports> {
+pub(crate) async fn reports_of(store: &RegisteredStore) -> Option<Reports> {
     patiently(|| ask(store)).await
 }
 
@@ -213,7 +221,7 @@ async fn patiently<A, F: Future<Output = Option<A>>>(ask: impl Fn() -> F) -> Opt
 }
 
 /// What a store has on disk, if it answers at once.
-pub(super) async fn ask(store: &RegisteredStore) -> Option<Reports> {
+pub async fn ask(store: &RegisteredStore) -> Option<Reports> {
     let news = ask_store(&store.address, store.id, ANSWER_TIMEOUT).await?;
     Some(news.epochs.into_iter().collect())
 }

@@ -1,7 +1,8 @@
 //! Bytes and times as people read them.
 
 /// Bytes in three digits or so.
-pub(crate) fn bytes(bytes: f64) -> String {
+#[must_use]
+pub fn bytes(bytes: f64) -> String {
     let units = ["bytes", "kB", "MB", "GB", "TB"];
     let mut value = bytes;
     let mut unit = 0;
@@ -14,7 +15,8 @@ pub(crate) fn bytes(bytes: f64) -> String {
 }
 
 /// Seconds, or minutes if they are many.
-pub(crate) fn time(seconds: f64) -> String {
+#[must_use]
+pub fn time(seconds: f64) -> String {
     match seconds {
         ..9.95 => format!("{seconds:.1} s"),
         9.95..120.0 => format!("{seconds:.0} s"),

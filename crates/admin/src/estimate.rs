@@ -5,21 +5,22 @@ use std::fmt;
 
 use simshard_cluster::PlannedMove;
 use simshard_node::COPY_RATE_BESIDE_REQUESTS;
+use simshard_runtime::amounts::{bytes, time};
 use simshard_topology::{NodeId, ShardId, ShardSet};
 
-use super::super::layout::Layout;
-use crate::amounts::{bytes, time};
-use crate::say::note;
+use crate::layout::Layout;
 
 /// What is to be copied.
-pub(super) struct Estimate {
-    bytes: u64,
+#[derive(Clone, Debug, PartialEq)]
+pub struct Estimate {
+    /// The bytes that nodes receive.
+    pub bytes: u64,
     /// The node that takes longest, and how long in seconds, where anything is known to be copied.
-    longest: Option<(NodeId, f64)>,
+    pub longest: Option<(NodeId, f64)>,
 }
 
 impl Estimate {
-    pub(super) fn of(layout: &Layout, moves: &BTreeMap<ShardId, PlannedMove>) -> Self {
+    pub(crate) fn of(layout: &Layout, moves: &BTreeMap<ShardId, PlannedMove>) -> Self {
         let size = |shard| layout.bytes(ShardSet::from_iter([shard]));
         let rate = |node: &NodeId| {
             let rate = layout.copy_rate(node);
@@ -55,23 +56,19 @@ impl Estimate {
             longest: longest.max_by(|one, other| one.1.total_cmp(&other.1)),
         }
     }
-
-    pub(super) fn say(&self) {
-        note(self);
-    }
 }
 
 impl fmt::Display for Estimate {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(out, "{} are to be copied", bytes(self.bytes as f64))?;
-        if let Some((node, seconds)) = &self.longest {
-            write!(
-                out,
-                "; that takes about {}, longest for {node}",
-                time(*seconds)
-            )?;
-        }
-        Ok(())
+        let Some((node, seconds)) = &self.longest else {
+            return write!(out, "no node told of bytes that are to be copied");
+        };
+        write!(
+            out,
+            "{} are to be copied; that takes about {}, longest for {node}",
+            bytes(self.bytes as f64),
+            time(*seconds)
+        )
     }
 }
 
@@ -91,6 +88,7 @@ mod tests {
         PlannedMove {
             from: nodes(from),
             to: nodes(to),
+            had_target: false,
         }
     }
 
@@ -120,6 +118,9 @@ mod tests {
         // What only leaves is not copied.
         let fewer = BTreeMap::from([(ShardId(1), planned(&["n1", "n2"], &["n1"]))]);
         let nothing = Estimate::by(&fewer, size, |_| 100e6);
-        assert_eq!(nothing.to_string(), "0.0 bytes are to be copied");
+        assert_eq!(
+            nothing.to_string(),
+            "no node told of bytes that are to be copied"
+        );
     }
 }

@@ -7,6 +7,22 @@ use simshard_topology::replication::{Epoch, Learner};
 use simshard_topology::{NodeId, ShardId};
 
 use super::*;
+use crate::asked::Reports;
+
+/// As `simshard cluster status` prints them.
+impl Finding {
+    fn columns(&self) -> String {
+        let is_well = if self.is_well { "yes" } else { "no" };
+        format!("{}\t{is_well}\t{}", self.part, self.details)
+    }
+
+    fn json(&self) -> Value {
+        let mut all = self.facts.as_object().cloned().unwrap_or_default();
+        all.insert("part".to_owned(), self.part.into());
+        all.insert("well".to_owned(), self.is_well.into());
+        Value::Object(all)
+    }
+}
 
 fn id(number: u8) -> StoreId {
     StoreId([number; 16])

@@ -1,0 +1,161 @@
+//! How far shards are that are to be elsewhere.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use simshard_cluster::{
+    KeyValueStore, MetadataError, Targets, is_placed, registered_stores, shard_records, targets,
+};
+use simshard_topology::replication::{ShardRecord, StoreId};
+use simshard_topology::{NodeId, ShardId, ShardSet};
+
+/// Where shards are to be.
+#[derive(Clone, Debug, Default)]
+pub struct Placing {
+    /// The nodes that are to hold them.
+    pub targets: Targets,
+    /// How many replicas the shards are to have, and how many of them hot, if that was said.
+    pub wished: Option<(u8, u8)>,
+    /// The shards that were elsewhere when that was written down.
+    pub unplaced: ShardSet,
+}
+
+/// How far it is.
+#[derive(Debug)]
+pub enum Progress {
+    /// No operator has chosen anything else.
+    Open(Open),
+    /// Another operator has chosen other nodes for these shards meanwhile: the wait might never end.
+    Elsewhere(ShardSet),
+    /// Another operator wishes for other numbers of replicas of these shards.
+    OtherWish(ShardSet),
+}
+
+/// What is still to be done.
+#[derive(Debug, Default)]
+pub struct Open {
+    /// How many shards are not yet where they are to be.
+    pub shards: usize,
+    /// The nodes that do not hold shards yet which they are to hold.
+    pub lacking: BTreeMap<NodeId, ShardSet>,
+}
+
+impl Placing {
+    /// How far it is.
+    ///
+    /// # Errors
+    /// If the metadata cannot be read.
+    pub async fn progress(&self, keys: &dyn KeyValueStore) -> Result<Progress, MetadataError> {
+        // Those that are damaged were told when this was written down.
+        let now = targets(keys, |_| {}).await?;
+        let wanted = self.targets.iter();
+        let others = wanted.filter(|(shard, nodes)| now.get(shard) != Some(nodes));
+        let others: ShardSet = others.map(|(shard, _)| *shard).collect();
+        if !others.is_empty() {
+            return Ok(Progress::Elsewhere(others));
+        }
+        let records = shard_records(keys).await?;
+        let is_meant = |record: &ShardRecord| {
+            self.wished
+                .is_none_or(|wished| (record.want, record.hot) == wished)
+        };
+        let others = records.iter().filter(|(_, record)| !is_meant(record));
+        let others: ShardSet = others.map(|(shard, _)| *shard).collect();
+        if !others.is_empty() {
+            return Ok(Progress::OtherWish(others));
+        }
+        let stores = registered_stores(keys).await?.into_iter();
+        let nodes: BTreeMap<StoreId, NodeId> = stores.map(|store| (store.id, store.node)).collect();
+        let mut open = Open::default();
+        for (shard, record) in &records {
+            if !self.is_done(*shard, record, &nodes) {
+                open.shards += 1;
+                self.add_lacking(*shard, record, &nodes, &mut open.lacking);
+            }
+        }
+        Ok(Progress::Open(open))
+    }
+
+    /// Adds the nodes of the target that do not hold this shard.
+    fn add_lacking(
+        &self,
+        shard: ShardId,
+        record: &ShardRecord,
+        nodes: &BTreeMap<StoreId, NodeId>,
+        lacking: &mut BTreeMap<NodeId, ShardSet>,
+    ) {
+        let held = holders(record, nodes);
+        let target = self.targets.get(&shard).into_iter().flatten();
+        for node in target.filter(|node| !held.contains(node)) {
+            let of_node = lacking.entry(node.clone()).or_default();
+            *of_node = of_node.union(&ShardSet::from_iter([shard]));
+        }
+    }
+
+    fn is_done(
+        &self,
+        shard: ShardId,
+        record: &ShardRecord,
+        nodes: &BTreeMap<StoreId, NodeId>,
+    ) -> bool {
+        let Some(target) = self.targets.get(&shard) else {
+            return true;
+        };
+        let hot = record.in_sync.iter().filter(|entry| entry.hot).count();
+        let is_hot = self.wished.is_none() || hot == usize::from(record.hot);
+        is_placed(record, target, |store| nodes.get(&store)) && is_hot
+    }
+}
+
+/// The nodes whose stores are in sync.
+fn holders(record: &ShardRecord, nodes: &BTreeMap<StoreId, NodeId>) -> BTreeSet<NodeId> {
+    let stores = record.in_sync.iter().map(|entry| entry.store);
+    stores
+        .filter_map(|store| nodes.get(&store).cloned())
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use simshard_topology::replication::{Epoch, InSync, Learner};
+
+    use super::*;
+
+    /// A replica too many, one that only comes, and a hot one too few are no end.
+    #[test]
+    fn a_shard_is_placed_once_its_nodes_alone_hold_it_with_as_many_hot_ones_as_wished() {
+        let stores = [1, 2].map(|id| StoreId([id; 16]));
+        let names = ["n1", "n2"].map(|name| NodeId::new(name).unwrap());
+        let nodes = BTreeMap::from_iter(stores.into_iter().zip(names.clone()));
+        let entry = |store, hot| InSync {
+            store,
+            since: Epoch::NONE,
+            hot,
+        };
+        let held = |in_sync: Vec<InSync>| ShardRecord {
+            in_sync,
+            hot: 1,
+            ..ShardRecord::first(0, &stores[..1], 1)
+        };
+        let placing = |wished| Placing {
+            targets: Targets::from([(ShardId(7), BTreeSet::from([names[0].clone()]))]),
+            wished,
+            ..Placing::default()
+        };
+        let is_done =
+            |record: &ShardRecord| placing(Some((1, 1))).is_done(ShardId(7), record, &nodes);
+        let one = held(vec![entry(stores[0], true)]);
+        assert!(is_done(&one));
+        let cold = held(vec![entry(stores[0], false)]);
+        assert!(!is_done(&cold));
+        assert!(placing(None).is_done(ShardId(7), &cold, &nodes));
+        assert!(!is_done(&held(vec![entry(stores[1], true)])));
+        let two = held(vec![entry(stores[0], true), entry(stores[1], false)]);
+        assert!(!is_done(&two));
+        let mut coming = one;
+        coming.learners.push(Learner {
+            store: stores[1],
+            added: Epoch::NONE,
+        });
+        assert!(!is_done(&coming));
+    }
+}

@@ -1,0 +1,353 @@
+//! A plan of where all shards are to be: it is drawn first, and carried out when an operator says so.
+
+use std::collections::BTreeMap;
+use std::time::SystemTime;
+
+use simshard_cluster::{
+    MetadataError, PlanState, PlannedMove, Revision, StagedPlan, carry_on, paused, remove_bad_plan,
+    remove_plan, require_level, require_moving, set_paused, shard_records, stage_plan, staged_plan,
+    targets, unreached,
+};
+use simshard_topology::{ShardId, ShardMap, ShardSet};
+
+use crate::layout::{Layout, nodes_of};
+use crate::placing::Placing;
+use crate::shown::{self, ShownMove};
+use crate::{Admin, AdminError, Estimate, Outlook};
+
+/// The level from which on nodes know that moves are paused.
+const PAUSING: u32 = 2;
+
+/// A plan that was drawn, and is yet to be staged.
+#[derive(Clone, Debug)]
+pub struct Drawn {
+    /// What becomes of the nodes.
+    pub outlook: Outlook,
+    /// How much is to be copied.
+    pub estimate: Estimate,
+    plan: StagedPlan,
+    /// The plan that gives way to it.
+    before: Option<Revision>,
+}
+
+impl Drawn {
+    /// Whether no shard is to move.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.plan.moves.is_empty()
+    }
+
+    /// Differs from that of each other plan.
+    #[must_use]
+    pub fn id(&self) -> String {
+        self.plan.id.to_string()
+    }
+}
+
+/// The staged plan, and how far it is.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// Differs from that of each other plan.
+    pub id: String,
+    /// How far the plan is.
+    pub state: PlanState,
+    /// When it was drawn, in seconds since the beginning of 1970.
+    pub drawn_at: u64,
+    /// The shards that move.
+    pub moves: Vec<ShownMove>,
+}
+
+/// A plan that may be applied, or goes on.
+#[derive(Clone, Debug)]
+pub struct Applicable {
+    /// What applying it does. `None` if that was begun before.
+    pub question: Option<String>,
+    plan: StagedPlan,
+    revision: Revision,
+}
+
+impl Applicable {
+    /// Differs from that of each other plan.
+    #[must_use]
+    pub fn id(&self) -> String {
+        self.plan.id.to_string()
+    }
+}
+
+/// A plan that was taken back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Aborted {
+    /// There was none.
+    None,
+    /// It could not be understood. Targets that it has set stay.
+    Damaged,
+    /// Nothing had moved by it.
+    Unmoved,
+    /// Some of its shards had arrived, and stay.
+    Moved {
+        /// The shards of the plan.
+        all: usize,
+        /// Those that had arrived.
+        arrived: usize,
+    },
+}
+
+/// Moves are paused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pause {
+    /// Since when, in seconds since the beginning of 1970.
+    pub since: u64,
+    /// Whether they were before.
+    pub was_there: bool,
+}
+
+/// Seconds since the beginning of 1970.
+fn now() -> u64 {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    since.unwrap_or_default().as_secs()
+}
+
+impl Admin<'_> {
+    /// Draws a plan that shares the documents evenly. Nothing is written.
+    ///
+    /// # Errors
+    /// If another plan is being carried out, or none can be drawn for the nodes there are.
+    pub async fn draw_plan(&self) -> Result<Drawn, AdminError> {
+        require_moving(self.keys).await?;
+        let before = self.replaceable().await?;
+        let layout = Layout::read(self).await?;
+        let plan = layout.planned(self, &layout.nodes(None)?, layout.replicas()?)?;
+        let moves = moves(&layout, &plan.map);
+        Ok(Drawn {
+            outlook: Outlook::of_plan(&layout, &plan),
+            estimate: Estimate::of(&layout, &moves),
+            plan: StagedPlan::new(now(), moves),
+            before,
+        })
+    }
+
+    /// Stages a plan, in the place of the one before. One that moves nothing only removes that.
+    ///
+    /// # Errors
+    /// [`AdminError::OtherOperator`] if another plan was staged since it was drawn.
+    pub async fn stage(&self, drawn: &Drawn) -> Result<(), AdminError> {
+        if !drawn.is_empty() {
+            let staged = stage_plan(self.keys, &drawn.plan, drawn.before).await;
+            return staged.map(drop).map_err(AdminError::of_plan);
+        }
+        match drawn.before {
+            Some(before) => {
+                let removed = remove_plan(self.keys, before).await;
+                removed.map_err(AdminError::of_plan)
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// The staged plan, and how far it is.
+    ///
+    /// # Errors
+    /// If the metadata cannot be read.
+    pub async fn plan(&self) -> Result<Option<Plan>, AdminError> {
+        let Some((plan, _)) = staged_plan(self.keys).await? else {
+            return Ok(None);
+        };
+        let read = shown::Read {
+            records: shard_records(self.keys).await?,
+            targets: targets(self.keys, |error| self.warn_of_bad(error)).await?,
+            unreached: unreached(self.keys, &plan).await?,
+        };
+        Ok(Some(Plan {
+            id: plan.id.to_string(),
+            state: plan.state,
+            drawn_at: plan.drawn_at,
+            moves: shown::moves(&plan, &read),
+        }))
+    }
+
+    /// Looks whether the staged plan can be applied. `None` if there is none. One that is being taken back is taken back.
+    ///
+    /// # Errors
+    /// If the plan is stale, or is being taken back.
+    pub async fn applicable(&self) -> Result<Option<Applicable>, AdminError> {
+        let Some((plan, revision)) = staged_plan(self.keys).await? else {
+            return Ok(None);
+        };
+        let question = match plan.state {
+            PlanState::Staged => {
+                let layout = Layout::read(self).await?;
+                layout.check_staged(&plan)?;
+                let estimate = Estimate::of(&layout, &plan.moves);
+                Some(format!("{} shards move, {estimate}.", plan.moves.len()))
+            }
+            PlanState::Beginning | PlanState::Moving => None,
+            PlanState::Ending => {
+                carry_on(self.keys).await.map_err(AdminError::of_plan)?;
+                let told = "the plan was being taken back: draw another one";
+                return Err(AdminError::Refused(told.to_owned()));
+            }
+        };
+        Ok(Some(Applicable {
+            question,
+            plan,
+            revision,
+        }))
+    }
+
+    /// Carries out a plan.
+    ///
+    /// # Errors
+    /// [`AdminError::OtherOperator`] if it has changed since [`Admin::applicable`].
+    pub async fn apply(&self, applicable: &Applicable) -> Result<Placing, AdminError> {
+        let Applicable { plan, revision, .. } = applicable;
+        match plan.state {
+            PlanState::Staged => {
+                let beginning = plan.turned(PlanState::Beginning);
+                let begun = stage_plan(self.keys, &beginning, Some(*revision)).await;
+                begun.map_err(AdminError::of_plan)?;
+                carry_on(self.keys).await.map_err(AdminError::of_plan)?;
+            }
+            PlanState::Beginning => carry_on(self.keys).await.map_err(AdminError::of_plan)?,
+            PlanState::Moving | PlanState::Ending => {}
+        }
+        let unplaced = unreached(self.keys, plan).await?;
+        Ok(Placing {
+            targets: plan.targets(),
+            wished: None,
+            unplaced,
+        })
+    }
+
+    /// Removes a plan that is carried out. Another operator may have done that.
+    ///
+    /// # Errors
+    /// If the metadata cannot be read or written.
+    pub async fn forget(&self, carried_out: &Applicable) -> Result<(), AdminError> {
+        let now = staged_plan(self.keys).await?;
+        let Some((_, revision)) = now.filter(|(now, _)| now.id == carried_out.plan.id) else {
+            return Ok(());
+        };
+        match remove_plan(self.keys, revision).await {
+            Ok(()) | Err(MetadataError::Raced) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Takes the staged plan back.
+    ///
+    /// # Errors
+    /// [`AdminError::OtherOperator`] if it changes meanwhile.
+    pub async fn abort(&self) -> Result<Aborted, AdminError> {
+        let read = staged_plan(self.keys).await;
+        let is_bad = matches!(read, Err(MetadataError::BadRecord { .. }));
+        if is_bad
+            && remove_bad_plan(self.keys)
+                .await
+                .map_err(AdminError::of_plan)?
+        {
+            return Ok(Aborted::Damaged);
+        }
+        let Some((plan, revision)) = read? else {
+            return Ok(Aborted::None);
+        };
+        if plan.state == PlanState::Staged {
+            let removed = remove_plan(self.keys, revision).await;
+            return removed
+                .map(|()| Aborted::Unmoved)
+                .map_err(AdminError::of_plan);
+        }
+        let unreached = unreached(self.keys, &plan).await?;
+        let ending = plan.turned(PlanState::Ending);
+        let ended = stage_plan(self.keys, &ending, Some(revision)).await;
+        ended.map_err(AdminError::of_plan)?;
+        carry_on(self.keys).await.map_err(AdminError::of_plan)?;
+        let all = plan.moves.len();
+        let arrived = all - unreached.len();
+        Ok(Aborted::Moved { all, arrived })
+    }
+
+    /// Since when moves are paused, in seconds since the beginning of 1970; `None` if they are not.
+    ///
+    /// # Errors
+    /// If the metadata cannot be read, or the record of it is damaged.
+    pub async fn paused(&self) -> Result<Option<u64>, AdminError> {
+        Ok(paused(self.keys).await?)
+    }
+
+    /// Lets no shard begin to move.
+    ///
+    /// # Errors
+    /// If the cluster is at a level whose nodes do not know that.
+    pub async fn pause(&self) -> Result<Pause, AdminError> {
+        if let Ok(Some(since)) = paused(self.keys).await {
+            return Ok(Pause {
+                since,
+                was_there: true,
+            });
+        }
+        // Nodes of an earlier version would move shards all the same.
+        require_level(self.keys, PAUSING, "`simshard cluster rebalance pause`").await?;
+        let since = now();
+        set_paused(self.keys, Some(since)).await?;
+        Ok(Pause {
+            since,
+            was_there: false,
+        })
+    }
+
+    /// Lets shards begin to move again.
+    ///
+    /// # Errors
+    /// If the metadata cannot be written.
+    pub async fn resume(&self) -> Result<(), AdminError> {
+        Ok(set_paused(self.keys, None).await?)
+    }
+
+    /// The revision of a plan that may give way to another one. Refuses one by which shards are moving.
+    async fn replaceable(&self) -> Result<Option<Revision>, AdminError> {
+        let Some((plan, revision)) = staged_plan(self.keys).await? else {
+            return Ok(None);
+        };
+        if plan.state == PlanState::Staged {
+            return Ok(Some(revision));
+        }
+        let open = self.open(&plan).await?;
+        let is_over = plan.state == PlanState::Moving && open.is_empty();
+        if is_over {
+            return Ok(Some(revision));
+        }
+        Err(AdminError::Refused(format!(
+            "another plan is being carried out, or taken back: shards {open} are on their way. Wait for it by `simshard \
+             cluster rebalance apply`, or take it back by `simshard cluster rebalance abort`"
+        )))
+    }
+
+    /// The shards that are still to move by a plan. One that an operator has sent elsewhere since is none of them.
+    async fn open(&self, plan: &StagedPlan) -> Result<ShardSet, MetadataError> {
+        let unreached = unreached(self.keys, plan).await?;
+        let targets = targets(self.keys, |_| {}).await?;
+        let is_meant = |shard| targets.get(&shard) == Some(&plan.moves[&shard].to);
+        let has_begun = plan.state != PlanState::Beginning;
+        Ok(unreached
+            .iter()
+            .filter(|shard| !has_begun || is_meant(*shard))
+            .collect())
+    }
+}
+
+/// The shards that a map has elsewhere than they are, or are on their way to.
+fn moves(layout: &Layout, after: &ShardMap) -> BTreeMap<ShardId, PlannedMove> {
+    let targets = layout.targets(after).into_iter();
+    let moves = targets.map(|(shard, to)| {
+        let planned = PlannedMove {
+            from: nodes_of(&layout.map, shard),
+            to,
+            had_target: layout.has_target(shard),
+        };
+        (shard, planned)
+    });
+    // What is on its way already is no part of the plan.
+    moves
+        .filter(|(_, planned)| planned.from != planned.to)
+        .collect()
+}

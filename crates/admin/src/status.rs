@@ -1,0 +1,313 @@
+//! Whether a cluster is well.
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::{Value, json};
+use simshard_cluster::{
+    CorpusState, CorpusUid, RegisteredStore, Targets, Upgrade, deleted_corpora, paused,
+    recorded_corpora, shard_records, targets,
+};
+use simshard_topology::replication::{ShardRecord, ShardRecords, StoreId};
+use simshard_topology::{Balance, ShardSet};
+
+use crate::changes::changes;
+use crate::layout::Layout;
+use crate::nodes::Asked;
+use crate::upgrade::versions;
+use crate::{Admin, AdminError};
+
+/// What an operator looks at first of a part of the cluster.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Finding {
+    /// The part.
+    pub part: &'static str,
+    /// Whether it is well.
+    pub is_well: bool,
+    /// A sentence for people: what is, and what to do about it.
+    pub details: String,
+    /// The same for programs: an object.
+    pub facts: Value,
+}
+
+impl Admin<'_> {
+    /// Looks at each part of the cluster.
+    ///
+    /// # Errors
+    /// If the metadata cannot be read.
+    pub async fn status(&self) -> Result<Vec<Finding>, AdminError> {
+        let keys = self.keys;
+        let records = shard_records(keys).await?;
+        let targets = targets(keys, |error| self.warn_of_bad(error)).await?;
+        let asked = self.ask_all().await?;
+        // Nodes held no corpus before its record was there, and a deletion takes the record first. So in this order, what
+        // was made or deleted meanwhile is not taken for lost.
+        let corpora = recorded_corpora(keys).await?;
+        let mut known = deleted_corpora(keys).await?;
+        known.extend(corpora.records().map(|record| record.uid));
+        let upgrade = Upgrade::read(keys).await?;
+        let states: Vec<CorpusState> = corpora.records().map(|record| record.state).collect();
+        // The records are there, so the metadata has answered.
+        let metadata = finding("metadata", true, "answers".to_owned(), json!({}));
+        Ok(vec![
+            metadata,
+            nodes(&records, &targets, &asked),
+            searches(&records, &asked),
+            changes(&records, &asked),
+            short("replicas", &records, lacks_replicas),
+            short("hot", &records, lacks_hot),
+            learners(&records, &asked),
+            moves(&records, &targets, &asked, paused(keys).await?.is_some()),
+            self.balance(&asked).await,
+            corpora_of(&states, without_record(&known, &asked).len()),
+            versions(&upgrade, &asked),
+        ])
+    }
+
+    /// Whether a plan would share the documents clearly better than they are. A shard that is short may have a replica more
+    /// in a moment, so a plan means nothing.
+    async fn balance(&self, asked: &Asked) -> Finding {
+        match self.balance_now(asked).await {
+            Ok((balance, moves)) => balance_of(balance, moves),
+            Err(error) => {
+                let facts = json!({ "unknown": error.to_string() });
+                finding("balance", true, format!("not known now: {error}"), facts)
+            }
+        }
+    }
+
+    async fn balance_now(&self, asked: &Asked) -> Result<(Balance, usize), AdminError> {
+        let silent = asked.iter().find(|(_, reports)| reports.is_none());
+        if let Some((store, _)) = silent {
+            let problem = format!("{} does not answer", store.node);
+            return Err(AdminError::Refused(problem));
+        }
+        let layout = Layout::read(self).await?;
+        check_not_short(&layout.records)?;
+        let plan = layout.planned(self, &layout.nodes(None)?, layout.replicas()?)?;
+        Ok((plan.balance, plan.moves.len()))
+    }
+}
+
+pub(crate) const fn finding(
+    part: &'static str,
+    is_well: bool,
+    details: String,
+    facts: Value,
+) -> Finding {
+    Finding {
+        part,
+        is_well,
+        details,
+        facts,
+    }
+}
+
+/// All that have registered are to answer: one that is gone for good is the operator's to take out.
+fn nodes(records: &ShardRecords, targets: &Targets, asked: &Asked) -> Finding {
+    let matters = |store: &RegisteredStore| {
+        records.values().any(|record| record.names(store.id))
+            || targets.values().any(|nodes| nodes.contains(&store.node))
+    };
+    let silent = asked.iter().filter(|(_, reports)| reports.is_none());
+    let (holding, empty): (Vec<_>, Vec<_>) = silent
+        .map(|(store, _)| store)
+        .partition(|store| matters(store));
+    let names = |stores: &[&RegisteredStore]| -> Vec<String> {
+        stores.iter().map(|store| store.node.to_string()).collect()
+    };
+    let silent = names(&[&holding[..], &empty[..]].concat());
+    let (holding, empty) = (names(&holding), names(&empty));
+    let all = asked.len();
+    let answering = all - silent.len();
+    let mut details = format!("{answering} of {all} answer");
+    if !holding.is_empty() {
+        details += &format!(
+            "; silent: {}: start each, or move its shards by `simshard cluster replace`",
+            holding.join(",")
+        );
+    }
+    if !empty.is_empty() {
+        details += &format!(
+            "; silent, without shards: {}: start each, or forget it by `simshard cluster remove`",
+            empty.join(",")
+        );
+    }
+    let facts = json!({ "nodes": all, "silent": silent, "silent_without_shards": empty });
+    finding("nodes", silent.is_empty(), details, facts)
+}
+
+/// Whether all searches can be answered.
+fn searches(records: &ShardRecords, asked: &Asked) -> Finding {
+    let answering = asked.iter().filter(|(_, reports)| reports.is_some());
+    let answering: BTreeSet<StoreId> = answering.map(|(store, _)| store.id).collect();
+    let lacks = |record: &ShardRecord| {
+        let mut hot = record.in_sync.iter().filter(|entry| entry.hot);
+        !hot.any(|entry| answering.contains(&entry.store))
+    };
+    let shards = shards_where(records, lacks);
+    let details = if shards.is_empty() {
+        "each shard has a hot replica that answers".to_owned()
+    } else {
+        format!("no hot replica answers: {shards}")
+    };
+    let rebuilt = shards_where(records, ShardRecord::is_rebuilt);
+    let details = if rebuilt.is_empty() {
+        details
+    } else {
+        format!("{details}; being rebuilt, by `simshard cluster force --rebuild`: {rebuilt}")
+    };
+    let facts = json!({ "unanswered": shards.to_string(), "rebuilt": rebuilt.to_string() });
+    finding("searches", shards.is_empty(), details, facts)
+}
+
+fn lacks_replicas(record: &ShardRecord) -> bool {
+    record.in_sync.len() < record.want.into()
+}
+
+fn lacks_hot(record: &ShardRecord) -> bool {
+    let hot = record.in_sync.iter().filter(|entry| entry.hot);
+    hot.count() < record.hot.min(record.want).into()
+}
+
+/// The shards that have fewer replicas than are wished for.
+fn short(
+    part: &'static str,
+    records: &ShardRecords,
+    is_short: impl Fn(&ShardRecord) -> bool,
+) -> Finding {
+    let shards = shards_where(records, is_short);
+    let details = if shards.is_empty() {
+        "no shard is short".to_owned()
+    } else {
+        format!("short: {shards}")
+    };
+    let facts = json!({ "short": shards.to_string() });
+    finding(part, shards.is_empty(), details, facts)
+}
+
+/// The copies that are under way. They are a good sign: shards get replicas.
+fn learners(records: &ShardRecords, asked: &Asked) -> Finding {
+    let mut by_store: BTreeMap<StoreId, ShardSet> = BTreeMap::new();
+    for (shard, record) in records {
+        for learner in &record.learners {
+            by_store.entry(learner.store).or_default().insert(*shard);
+        }
+    }
+    let by_node = by_store.into_iter();
+    let by_node = by_node
+        .map(|(store, shards)| (name(asked, store), shards))
+        .collect();
+    let details = of_nodes(&by_node, "copies", "no copy is under way");
+    let facts = json!({ "copying": texts(&by_node) });
+    finding("learners", true, details, facts)
+}
+
+/// What a store is called: by its node, if it has registered.
+pub(crate) fn name(asked: &Asked, store: StoreId) -> String {
+    let known = asked.iter().find(|(known, _)| known.id == store);
+    known.map_or_else(|| store.to_string(), |(known, _)| known.node.to_string())
+}
+
+/// The shards of nodes in a sentence each, and what is said without any.
+fn of_nodes(by_node: &BTreeMap<String, ShardSet>, verb: &str, none: &str) -> String {
+    if by_node.is_empty() {
+        return none.to_owned();
+    }
+    let all = by_node.iter();
+    let all = all.map(|(node, shards)| format!("{node} {verb} {shards}"));
+    all.collect::<Vec<String>>().join("; ")
+}
+
+fn texts(by_node: &BTreeMap<String, ShardSet>) -> BTreeMap<&str, String> {
+    let all = by_node.iter();
+    all.map(|(node, shards)| (&**node, shards.to_string()))
+        .collect()
+}
+
+/// The shards that are to go to nodes which do not hold them yet. One that does not answer takes none.
+fn moves(records: &ShardRecords, targets: &Targets, asked: &Asked, are_paused: bool) -> Finding {
+    let mut by_node: BTreeMap<String, ShardSet> = BTreeMap::new();
+    let mut are_well = true;
+    for (shard, nodes) in targets {
+        for node in nodes {
+            let known = asked.iter().find(|(store, _)| store.node == *node);
+            let holds = known.is_some_and(|(store, _)| records[shard].in_sync(store.id).is_some());
+            if !holds {
+                by_node.entry(node.to_string()).or_default().insert(*shard);
+                are_well &= known.is_some_and(|(_, reports)| reports.is_some());
+            }
+        }
+    }
+    let mut details = of_nodes(&by_node, "is to hold", "no shard is to move");
+    if are_paused {
+        details += "; paused, until `simshard cluster rebalance resume`";
+    }
+    let facts = json!({ "moving": texts(&by_node), "paused": are_paused });
+    finding("moves", are_well, details, facts)
+}
+
+fn check_not_short(records: &ShardRecords) -> Result<(), AdminError> {
+    let short = shards_where(records, lacks_replicas);
+    if short.is_empty() {
+        return Ok(());
+    }
+    let problem = format!("shards {short} are short of replicas");
+    Err(AdminError::Refused(problem))
+}
+
+/// A plan moves nothing while the balance is good enough.
+fn balance_of(balance: Balance, moves: usize) -> Finding {
+    let (now, planned) = (balance.before.unwrap_or(1.0), balance.after);
+    let is_well = moves == 0;
+    let mut details = format!("the fullest node has {now:.2} times the mean");
+    if !is_well {
+        details += &format!(
+            "; {planned:.2} times after {moves} moves of `simshard cluster rebalance plan`"
+        );
+    }
+    finding(
+        "balance",
+        is_well,
+        details,
+        json!({ "fullest": now, "planned": planned, "moves": moves }),
+    )
+}
+
+/// The corpora that nodes held as they registered, and that neither have a record nor were deleted. So the metadata, or a
+/// part of it, was lost since.
+fn without_record(known: &BTreeSet<CorpusUid>, asked: &Asked) -> BTreeSet<CorpusUid> {
+    let held = asked.iter().flat_map(|(store, _)| &store.corpora);
+    held.filter(|uid| !known.contains(*uid)).copied().collect()
+}
+
+/// Corpora whose creation or deletion was cut short are not usable until it is repeated. If records are missing, routers
+/// make and list no corpus.
+fn corpora_of(states: &[CorpusState], missing: usize) -> Finding {
+    let count = |wanted| states.iter().filter(|state| **state == wanted).count();
+    let live = count(CorpusState::Live);
+    let creating = count(CorpusState::Creating);
+    let deleting = count(CorpusState::Deleting);
+    let mut details = format!("{live} live");
+    if creating > 0 {
+        details += &format!(", {creating} being created");
+    }
+    if deleting > 0 {
+        details += &format!(", {deleting} being deleted");
+    }
+    if missing > 0 {
+        details +=
+            &format!(", records missing of {missing} that nodes hold: `simshard corpus recover`");
+    }
+    let is_well = creating + deleting + missing == 0;
+    let facts =
+        json!({ "live": live, "creating": creating, "deleting": deleting, "missing": missing });
+    finding("corpora", is_well, details, facts)
+}
+
+fn shards_where(records: &ShardRecords, holds: impl Fn(&ShardRecord) -> bool) -> ShardSet {
+    let shards = records.iter().filter(|(_, record)| holds(record));
+    shards.map(|(shard, _)| *shard).collect()
+}

@@ -1,0 +1,109 @@
+//! A request of an operator while it is served.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use simshard_admin::{Admin, AdminError, Emptying};
+use simshard_cluster::KeyValueStore;
+use simshard_proto::Reason;
+use simshard_topology::ShardSet;
+use tokio::sync::OwnedSemaphorePermit;
+use tokio::time::timeout_at;
+use tonic::Status;
+use tonic::metadata::MetadataMap;
+
+use super::error;
+use crate::deadline::Deadline;
+
+/// A request of an operator.
+pub(super) struct Call {
+    keys: Arc<dyn KeyValueStore>,
+    deadline: Deadline,
+    warnings: Arc<Mutex<Vec<String>>>,
+    warn: Box<dyn Fn(&str) + Send + Sync>,
+    _place: OwnedSemaphorePermit,
+}
+
+impl fmt::Debug for Call {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut call = f.debug_struct("Call");
+        call.field("deadline", &self.deadline)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Call {
+    pub(super) fn new(
+        keys: Arc<dyn KeyValueStore>,
+        metadata: &MetadataMap,
+        timeout: Duration,
+        place: OwnedSemaphorePermit,
+    ) -> Self {
+        let warnings = Arc::<Mutex<Vec<String>>>::default();
+        let told = Arc::clone(&warnings);
+        Self {
+            keys,
+            deadline: Deadline::from_metadata(metadata, timeout),
+            warnings,
+            warn: Box::new(move |warning| told.lock().push(warning.to_owned())),
+            _place: place,
+        }
+    }
+
+    /// The operations, whose warnings are kept for the answer.
+    pub(super) fn admin(&self) -> Admin<'_> {
+        Admin::new(&*self.keys, &*self.warn)
+    }
+
+    /// Does an operation, which ends at the deadline. Some of what it was to write may be written then.
+    pub(super) async fn in_time<T>(
+        &self,
+        operation: impl Future<Output = Result<T, AdminError>>,
+    ) -> Result<T, Status> {
+        match timeout_at(self.deadline.instant(), operation).await {
+            Ok(done) => done.map_err(|error| error::status(&error)),
+            Err(_) => {
+                let problem = "it was not done by its deadline, or only in part: allow more time, and repeat it";
+                Err(Reason::DeadlineTooShort.status(problem, []))
+            }
+        }
+    }
+
+    /// Empties a node as was planned, if it is to be done. Answers the shards that move.
+    pub(super) async fn empty(
+        &self,
+        planned: &Emptying,
+        dry_run: bool,
+    ) -> Result<ShardSet, Status> {
+        if dry_run {
+            return Ok(ShardSet::EMPTY);
+        }
+        let placing = self.in_time(self.admin().empty(planned)).await?;
+        Ok(placing.unplaced)
+    }
+
+    /// What the operations have warned of.
+    pub(super) fn warnings(&self) -> Vec<String> {
+        self.warnings_and(Vec::new())
+    }
+
+    /// The same, with more.
+    pub(super) fn warnings_and(&self, more: Vec<String>) -> Vec<String> {
+        let mut warnings = std::mem::take(&mut *self.warnings.lock());
+        warnings.extend(more);
+        warnings
+    }
+}
+
+/// Refuses what is dangerous, and was not confirmed. The question says what would happen.
+pub(super) fn confirm(question: Option<&str>, confirmed: bool) -> Result<(), Status> {
+    match question {
+        Some(question) if !confirmed => {
+            let problem = format!("{question} Nothing was changed: set confirmed if so");
+            Err(Reason::NotConfirmed.status(problem, []))
+        }
+        Some(_) | None => Ok(()),
+    }
+}
