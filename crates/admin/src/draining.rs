@@ -64,9 +64,19 @@ impl Admin<'_> {
     /// # Errors
     /// If others have changed too much since.
     pub async fn empty(&self, planned: &Emptying) -> Result<Placing, AdminError> {
-        self.set_drained(&planned.node, true).await?;
+        let node = &planned.node;
+        self.set_drained(node, true).await?;
         let targets = planned.layout.targets(&planned.after);
-        self.place(&planned.layout, targets).await
+        let placed = self.place(&planned.layout, targets).await;
+        let is_refused = matches!(
+            placed,
+            Err(AdminError::Metadata(MetadataError::BadTarget { .. }))
+        );
+        if is_refused && !planned.layout.is_drained(node) {
+            // Nothing moves, so the node is as it was.
+            self.set_drained(node, false).await?;
+        }
+        placed
     }
 
     /// Lets a node take shards again.

@@ -161,6 +161,12 @@ impl Layout {
             return Err(AdminError::Impossible(problem));
         }
         check_answer(&self.cluster, &BTreeSet::from([by.clone()]))?;
+        if self.cluster.is_drained(by) {
+            let undrain = format!("`simshard cluster undrain {by}` lets it take shards");
+            return Err(AdminError::Impossible(format!(
+                "{by} is drained: {undrain}"
+            )));
+        }
         let entries = ShardId::all().map(|shard| {
             let nodes = self.map.replicas(shard).iter();
             let nodes = nodes.map(|holder| if holder == node { by } else { holder });
@@ -207,6 +213,11 @@ impl Layout {
         let after = ShardMap::new(self.map.version() + 1, &entries)?;
         check_room(&self.cluster, &self.map, &after)?;
         Ok(after)
+    }
+
+    /// Whether a node is to take no shards.
+    pub(crate) fn is_drained(&self, node: &NodeId) -> bool {
+        self.cluster.is_drained(node)
     }
 
     /// Whether an operator has chosen the nodes of a shard.

@@ -294,6 +294,8 @@ fn advice(key: &str, reason: &str) -> String {
         "; if that text is lost, delete the key, and restart the node with that store"
     } else if keys::is_corpus(key) {
         "; if that text is lost, delete the key, and run `simshard corpus recover`"
+    } else if key == keys::STAGED_PLAN {
+        "; or remove the plan by `simshard cluster rebalance abort`"
     } else {
         ""
     };

@@ -6,9 +6,9 @@ use std::thread;
 use tokio::sync::oneshot;
 use tracing::warn;
 
-/// By how much less than others such a thread gets: about a tenth, where both have work. With nothing else to do, the
-/// processors are all its own.
-const NICENESS: i32 = 10;
+/// By how much less than others such a thread gets: about a third, where both have work. A shard that is short of replicas
+/// is copied so, too. With nothing else to do, the processors are all its own.
+const NICENESS: i32 = 5;
 
 /// Runs work on a thread of its own. The receiver fails if the work panics, or if the system has no thread left.
 pub(crate) fn run_behind<T: Send + 'static>(

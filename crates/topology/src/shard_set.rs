@@ -229,9 +229,11 @@ impl FromStr for ShardSet {
                 2 => u8::from_str_radix(text, 16).map_err(|_| ParseShardsError),
                 _ => Err(ParseShardsError),
             };
-            for shard in digits(first)?..=digits(last)? {
-                shards.insert(ShardId(shard));
+            let (first, last) = (digits(first)?, digits(last)?);
+            if first > last {
+                return Err(ParseShardsError);
             }
+            shards = (first..=last).map(ShardId).chain(shards.iter()).collect();
         }
         Ok(shards)
     }
@@ -263,6 +265,15 @@ mod tests {
         assert_eq!(ShardSet::EMPTY.to_string(), "none");
         let all: ShardSet = ShardId::all().collect();
         assert_eq!(all.to_string(), "00-ff");
+    }
+
+    #[test]
+    fn a_range_that_is_no_range_is_refused() {
+        for text in ["", "1", "03-00", "00-0g", "00-", "00,,01", "000"] {
+            assert!(text.parse::<ShardSet>().is_err(), "{text}");
+        }
+        let set: ShardSet = "00-02,01,ff-ff".parse().unwrap();
+        assert_eq!(set.to_string(), "00-02,ff");
     }
 
     proptest! {

@@ -205,6 +205,14 @@ async fn a_node_takes_the_place_of_another() {
         &["move", "--shards", "07", "--to", "n2"],
         "node n2 is drained",
     );
+    // n2 is drained, and n1 stays as it is.
+    for dry_run in [&["--dry-run"][..], &[]] {
+        let replace = [&["replace", "n1", "--with", "n2"], dry_run].concat();
+        refuse(&cluster, &replace, "n2 is drained");
+    }
+    let nodes = operate(&cluster, &["nodes"]);
+    let n1 = nodes.lines().find(|line| line.starts_with("n1\t")).unwrap();
+    assert_eq!(n1.split('\t').nth(4), Some("no"), "{nodes}");
     operate(&cluster, &["drain", "n1"]);
     refuse(
         &cluster,

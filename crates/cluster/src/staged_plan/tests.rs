@@ -225,6 +225,7 @@ async fn a_damaged_plan_is_refused_by_its_key() {
         assert!(matches!(outcome, Outcome::Committed(_)));
         let refused = staged_plan(&keys).await.unwrap_err().to_string();
         assert!(refused.contains("staged-plan"), "{refused}");
+        assert!(refused.contains("rebalance abort`"), "{refused}");
         assert!(remove_bad_plan(&keys).await.unwrap());
         assert!(staged_plan(&keys).await.unwrap().is_none());
     }
