@@ -1,5 +1,8 @@
 //! The answers of a corpus: single matches, and those of many queries as columns.
 
+use rayon::iter::repeat_n;
+use rayon::prelude::*;
+
 use crate::Fingerprint;
 use crate::counting;
 use crate::index::Hit;
@@ -31,41 +34,29 @@ pub struct BulkMatches {
 }
 
 impl BulkMatches {
-    /// Sorts hits in any order into the matches of `queries` queries.
-    #[must_use]
-    pub fn from_hits(queries: usize, hits: &[Hit]) -> Self {
+    /// Sorts the hits of queries into their matches. Each `chunk` queries have hits of their own, in any order, whose queries
+    /// count from the first of them. The threads of the rayon pool share the chunks.
+    pub(super) fn from_chunks(queries: usize, chunk: usize, hits: &[Vec<Hit>]) -> Self {
         let mut ends = vec![0; queries];
-        counting::count(&mut ends, hits.iter().map(|hit| hit.query as usize));
-        counting::to_starts(&mut ends);
-        let nothing = Match {
-            distance: 0,
-            fingerprint: Fingerprint(0),
-        };
-        let mut matches = vec![nothing; hits.len()];
-        let by_query = hits.iter().map(|&hit| (hit.query as usize, hit.into()));
-        counting::scatter(&mut ends, by_query, &mut matches);
-        let mut start = 0;
-        for &end in &ends {
-            matches[start..end].sort_unstable();
-            start = end;
-        }
+        let all = hits.iter().map(Vec::len).sum();
+        let mut matches: Vec<Match> = repeat_n(NOTHING, all).collect();
+        let (mut rest, mut before) = (&mut matches[..], 0);
+        let parts = ends.chunks_mut(chunk).zip(hits).map(|(ends, hits)| {
+            let matches = rest.split_off_mut(..hits.len()).unwrap_or_default();
+            let start = before;
+            before += hits.len();
+            (start, ends, matches, hits)
+        });
+        let parts: Vec<_> = parts.collect();
+        parts
+            .into_par_iter()
+            .for_each(|(start, ends, matches, hits)| {
+                sort_into(ends, matches, hits);
+                for end in ends {
+                    *end += start;
+                }
+            });
         Self { ends, matches }
-    }
-
-    pub(super) fn concatenate(mut chunks: Vec<Self>) -> Self {
-        if chunks.len() == 1 {
-            return chunks.remove(0);
-        }
-        let mut all = Self {
-            ends: Vec::with_capacity(chunks.iter().map(|chunk| chunk.ends.len()).sum()),
-            matches: Vec::with_capacity(chunks.iter().map(|chunk| chunk.matches.len()).sum()),
-        };
-        for chunk in chunks {
-            let before = all.matches.len();
-            all.ends.extend(chunk.ends.iter().map(|end| before + end));
-            all.matches.extend(chunk.matches);
-        }
-        all
     }
 
     /// Number of queries.
@@ -99,5 +90,24 @@ impl BulkMatches {
     #[must_use]
     pub fn into_matches(self) -> Vec<Match> {
         self.matches
+    }
+}
+
+/// What a place has before its match is there.
+const NOTHING: Match = Match {
+    distance: 0,
+    fingerprint: Fingerprint(0),
+};
+
+/// Sorts hits in any order into the matches of some queries, and says where those of each end. There is nothing before.
+fn sort_into(ends: &mut [usize], matches: &mut [Match], hits: &[Hit]) {
+    counting::count(ends, hits.iter().map(|hit| hit.query as usize));
+    counting::to_starts(ends);
+    let by_query = hits.iter().map(|&hit| (hit.query as usize, hit.into()));
+    counting::scatter(ends, by_query, matches);
+    let mut start = 0;
+    for &mut end in ends {
+        matches[start..end].sort_unstable();
+        start = end;
     }
 }

@@ -159,18 +159,19 @@ impl Corpus {
     #[must_use]
     pub fn find_all_bulk(&self, queries: &[Fingerprint]) -> BulkMatches {
         let search = self.everything();
-        let chunks: Vec<BulkMatches> = queries
-            .par_chunks(chunk(queries.len()))
+        let chunk = chunk(queries.len());
+        let hits: Vec<Vec<Hit>> = queries
+            .par_chunks(chunk)
             .map(|queries| {
                 let mut hits: Vec<Hit> = Vec::new();
                 let _ = self.index.search(&search, queries, |hit| {
                     hits.push(hit);
                     ControlFlow::Continue(())
                 });
-                BulkMatches::from_hits(queries.len(), &hits)
+                hits
             })
             .collect();
-        BulkMatches::concatenate(chunks)
+        BulkMatches::from_chunks(queries.len(), chunk, &hits)
     }
 
     fn everything(&self) -> Search {
