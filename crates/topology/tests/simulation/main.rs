@@ -18,7 +18,8 @@
 //! - SI3: then all copies of a shard are equal, once all documents were written.
 //! - SI4: a node comes beside other learners only where replicas lack, and to no shard that has too many. A drained node
 //!   comes to none.
-//! - SI5: repairs make all copies of a document equal, in all its shards, though no change comes any more.
+//! - SI5: repairs make all copies of a document equal, in all its shards, though no change comes any more. Where a shard has
+//!   settled them, they are equal in each shard.
 
 mod checks;
 mod copying;
