@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::time::SystemTime;
 
 use simshard_cluster::{
-    MetadataError, PlanState, PlannedMove, Revision, StagedPlan, carry_on, paused, remove_bad_plan,
-    remove_plan, require_level, require_moving, set_paused, shard_records, stage_plan, staged_plan,
+    Feature, MetadataError, PlanState, PlannedMove, Revision, StagedPlan, carry_on, paused,
+    remove_bad_plan, remove_plan, require, set_paused, shard_records, stage_plan, staged_plan,
     targets, unreached,
 };
 use simshard_topology::{ShardId, ShardMap, ShardSet};
@@ -14,9 +14,6 @@ use crate::layout::{Layout, nodes_of};
 use crate::placing::Placing;
 use crate::shown::{self, ShownMove};
 use crate::{Admin, AdminError, Estimate, Outlook};
-
-/// The level from which on nodes know that moves are paused.
-const PAUSING: u32 = 2;
 
 /// A plan that was drawn, and is yet to be staged.
 #[derive(Clone, Debug)]
@@ -113,7 +110,7 @@ impl Admin<'_> {
     /// # Errors
     /// If another plan is being carried out, or none can be drawn for the nodes there are.
     pub async fn draw_plan(&self) -> Result<Drawn, AdminError> {
-        require_moving(self.keys).await?;
+        require(self.keys, Feature::Moving).await?;
         let before = self.replaceable().await?;
         let layout = Layout::read(self).await?;
         let plan = layout.planned(self, &layout.nodes(None)?, layout.replicas()?)?;
@@ -286,7 +283,7 @@ impl Admin<'_> {
             });
         }
         // Nodes of an earlier version would move shards all the same.
-        require_level(self.keys, PAUSING, "`simshard cluster rebalance pause`").await?;
+        require(self.keys, Feature::Pausing).await?;
         let since = now();
         set_paused(self.keys, Some(since)).await?;
         Ok(Pause {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use simshard_cluster::{Targets, require_moving, set_targets, shard_records, wish};
+use simshard_cluster::{Feature, Targets, require, set_targets, shard_records, wish};
 use simshard_topology::replication::{Epoch, ShardRecord, ShardRecords};
 use simshard_topology::{ShardId, ShardSet};
 use tokio::time::{Instant, sleep};
@@ -68,7 +68,7 @@ impl Admin<'_> {
         &self,
         wished: Replication,
     ) -> Result<ReplicationPlan, AdminError> {
-        require_moving(self.keys).await?;
+        require(self.keys, Feature::Moving).await?;
         // All that may be refused is known before anything is changed.
         refuse_rebuilt(&shard_records(self.keys).await?)?;
         let layout = Layout::read(self).await?;

@@ -20,7 +20,7 @@ use crate::store::MetadataError;
 /// The oldest level that this version knows.
 pub(crate) const OLDEST_LEVEL: u32 = 1;
 
-/// The newest one. From level 2 on, shards may be rebuilt, moves paused, and floors raised: nodes of before know none of it.
+/// The newest one. What came with it is a [`Feature`].
 pub(crate) const NEWEST_LEVEL: u32 = 2;
 
 /// This version of the program.
@@ -103,32 +103,49 @@ pub(crate) async fn cluster_level(keys: &dyn KeyValueStore) -> Result<u32, Metad
     Ok(RawCluster::of_text(&pair.value)?.schema)
 }
 
-/// The level from which on nodes move shards to where an operator wants them, and know what is set for nodes.
-const MOVING: u32 = 2;
-
-/// Refuses it where nodes may not know targets, and what is set for nodes (UP3).
-///
-/// # Errors
-/// As those of [`require_level`].
-pub async fn require_moving(keys: &dyn KeyValueStore) -> Result<(), MetadataError> {
-    require_level(keys, MOVING, "to say where shards are to be").await
+/// What nodes do in a cluster of a high enough level only, as nodes of an earlier version do not understand it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Feature {
+    /// To move shards to where an operator wants them, and to know what is set for nodes.
+    Moving,
+    /// To begin no moves while an operator has paused them.
+    Pausing,
+    /// To answer no searches of a shard while it is being rebuilt.
+    Rebuilding,
+    /// To take no changes below the floor of a shard, and to drop settled tombstones.
+    Floors,
 }
 
-/// Refuses to do `what` in a cluster below a level (UP3).
+impl Feature {
+    /// The level from which on nodes know it.
+    const fn level(self) -> u32 {
+        match self {
+            Self::Moving | Self::Pausing | Self::Rebuilding | Self::Floors => 2,
+        }
+    }
+
+    /// What is refused below that level.
+    const fn what(self) -> &'static str {
+        match self {
+            Self::Moving => "to say where shards are to be",
+            Self::Pausing => "`simshard cluster rebalance pause`",
+            Self::Rebuilding => "`simshard cluster force --rebuild`",
+            Self::Floors => "to drop tombstones",
+        }
+    }
+}
+
+/// Refuses a feature in a cluster whose nodes may not know it (UP3).
 ///
 /// # Errors
 /// [`MetadataError::LevelTooLow`] then. Else as those of [`cluster_level`].
-pub async fn require_level(
-    keys: &dyn KeyValueStore,
-    needed: u32,
-    what: &str,
-) -> Result<(), MetadataError> {
-    let level = cluster_level(keys).await?;
+pub async fn require(keys: &dyn KeyValueStore, feature: Feature) -> Result<(), MetadataError> {
+    let (level, needed) = (cluster_level(keys).await?, feature.level());
     if level >= needed {
         return Ok(());
     }
     Err(MetadataError::LevelTooLow {
-        what: what.to_owned(),
+        what: feature.what().to_owned(),
         needed,
         level,
     })
@@ -181,17 +198,12 @@ mod tests {
     #[tokio::test]
     async fn what_needs_a_level_is_refused_below_it() {
         let keys = cluster(r#"{"schema":1,"id":"x"}"#).await;
-        require_level(&keys, 1, "`a`").await.unwrap();
-        let refused = require_level(&keys, 2, "`a`").await.unwrap_err();
-        let refused = refused.to_string();
-        let told = "`a` needs level 2, and the cluster is at level 1: run `simshard cluster upgrade status`, then \
-                    `simshard cluster upgrade finalize`";
-        assert_eq!(refused, told);
-        let refused = require_moving(&keys).await.unwrap_err();
-        assert!(matches!(
-            refused,
-            MetadataError::LevelTooLow { needed: 2, .. }
-        ));
+        let refused = require(&keys, Feature::Pausing).await.unwrap_err();
+        let told = "`simshard cluster rebalance pause` needs level 2, and the cluster is at level 1: run `simshard cluster \
+                    upgrade status`, then `simshard cluster upgrade finalize`";
+        assert_eq!(refused.to_string(), told);
+        let keys = cluster(r#"{"schema":2,"id":"x"}"#).await;
+        require(&keys, Feature::Pausing).await.unwrap();
     }
 
     #[test]

@@ -50,7 +50,7 @@ pub use key_value::{
 };
 pub use key_value_metadata::{KeyValueMetadata, deleted_corpora, recorded_corpora};
 pub use layout::{ClusterLayout, ClusterLayoutError, Node};
-pub use levels::{require_level, require_moving};
+pub use levels::{Feature, require};
 pub use membership::{
     check_registered, has_records_without_cluster, initialize, random_nonce, register,
     register_start, shard_records,

@@ -15,7 +15,7 @@ use tokio::sync::watch;
 use crate::followed_each::{each, follow_each};
 use crate::key_value::{KeyValue, KeyValueStore, Outcome, Snapshot, Transaction};
 use crate::keys;
-use crate::levels::require_moving;
+use crate::levels::{Feature, require};
 use crate::records::{bad, text_of};
 use crate::registered::registered_stores;
 use crate::store::MetadataError;
@@ -68,7 +68,7 @@ pub async fn change_node_settings(
     node: &NodeId,
     change: impl Fn(&mut NodeSettings),
 ) -> Result<(), MetadataError> {
-    require_moving(keys).await?;
+    require(keys, Feature::Moving).await?;
     let stores = registered_stores(keys).await?;
     if !stores.iter().any(|store| store.node == *node) {
         let missing = node.to_string();

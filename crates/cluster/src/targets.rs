@@ -19,7 +19,7 @@ use uuid::Uuid;
 use crate::followed_each::{each, follow_each};
 use crate::key_value::{KeyValue, KeyValueStore, MAX_OPERATIONS, Outcome, Snapshot, Transaction};
 use crate::keys;
-use crate::levels::require_moving;
+use crate::levels::{Feature, require};
 use crate::membership::commit;
 use crate::node_settings::{SettingsOfNodes, settings_in};
 use crate::records::{bad, shards_in, text_of};
@@ -110,7 +110,7 @@ async fn set_all(
     if_as_read: impl Fn(ShardId, Transaction) -> Transaction,
     condition: &Transaction,
 ) -> Result<(), MetadataError> {
-    require_moving(keys).await?;
+    require(keys, Feature::Moving).await?;
     let targets: Vec<Target> = targets.iter().collect();
     Checked::against(keys, &targets).await?;
     for some in parts(&targets) {

@@ -18,7 +18,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use simshard_cluster::{
-    ClusterLayout, KeyValueStore, METADATA_PATIENCE, MetadataError, Steps, require_level,
+    ClusterLayout, Feature, KeyValueStore, METADATA_PATIENCE, MetadataError, Steps, require,
     take_steps,
 };
 use simshard_topology::replication::{Epoch, Role, ShardRecord, Step, StoreId};
@@ -31,9 +31,6 @@ use tracing::{info, warn};
 use crate::engine::Engine;
 use crate::error::NodeError;
 use crate::peers::{Peers, agree, settled_before};
-
-/// The level from which on nodes know floors. Below it none is raised.
-const LEVEL: u32 = 2;
 
 /// How often replicas are compared before a record is thawed. In between, stores install records.
 const ATTEMPTS: u32 = 10;
@@ -127,7 +124,7 @@ type Led = BTreeMap<ShardId, Arc<ShardRecord>>;
 
 impl Collector<'_> {
     async fn look(&self, pace: FloorPace, rests: &mut Rests) -> Result<(), NodeError> {
-        match require_level(self.keys, LEVEL, "dropping tombstones").await {
+        match require(self.keys, Feature::Floors).await {
             // An operator raises it.
             Err(MetadataError::LevelTooLow { .. }) => return Ok(()),
             checked => checked?,

@@ -59,10 +59,12 @@ pub(super) async fn run(
         if !any(&layout, |shard, record| view.step(shard, record).is_some()) {
             continue;
         }
-        if takes_moves(&view, &layout) {
+        let due = moves_due(&view, &layout);
+        let (taken, causes, outcome) = take_steps(&view, keys, peers, engine, &layout).await;
+        // A move whose record is not sealed yet was not taken, and so it waits for no pause.
+        if !due.intersection(&taken).is_empty() {
             seen.cadence.note_moves(now);
         }
-        let (causes, outcome) = take_steps(&view, keys, peers, engine, &layout).await;
         let failure = outcome.err().map(|error| error.to_string());
         if let Some(error) = &failure
             && failing != failure
@@ -74,16 +76,16 @@ pub(super) async fn run(
     }
 }
 
-/// Whether steps are due that might wait.
-fn takes_moves(view: &View, layout: &ClusterLayout) -> bool {
+/// The shards of which steps are due that might wait.
+fn moves_due(view: &View, layout: &ClusterLayout) -> ShardSet {
     let waiting = View {
         moves_go_on: false,
         ..view.clone()
     };
-    view.moves_go_on
-        && any(layout, |shard, record| {
-            view.step(shard, record) != waiting.step(shard, record)
-        })
+    let records = layout.records().into_iter().flatten();
+    let due = records
+        .filter(|(shard, record)| view.step(**shard, record) != waiting.step(**shard, record));
+    due.map(|(shard, _)| *shard).collect()
 }
 
 /// Whether something holds of any record.
@@ -238,14 +240,15 @@ fn note_short(short: &mut Short, layout: &ClusterLayout, dead: &BTreeSet<StoreId
     }
 }
 
-/// Takes the next step of each record. Answers why the own store has left shards, if it has, also if some steps failed.
+/// Takes the next step of each record. Answers the shards whose steps were taken, and why the own store has left shards, if
+/// it has; also if some steps failed.
 async fn take_steps(
     view: &View,
     keys: &dyn KeyValueStore,
     peers: &Peers,
     engine: &Engine,
     layout: &ClusterLayout,
-) -> (Vec<Cause>, Result<(), NodeError>) {
+) -> (ShardSet, Vec<Cause>, Result<(), NodeError>) {
     let chosen = Chosen::default();
     let mut steps = Steps::default();
     let reported_epoch = |shard: ShardId, store: StoreId| {
@@ -272,7 +275,8 @@ async fn take_steps(
     };
     let causes = chosen.causes(&steps.taken);
     chosen.tell(&steps.taken, view.own, layout);
-    (causes, outcome)
+    let taken = steps.taken.keys().copied().collect();
+    (taken, causes, outcome)
 }
 
 #[cfg(test)]

@@ -26,6 +26,9 @@ use crate::figure;
 /// Megabytes a second that no machine copies.
 const UNLIMITED: u32 = 100_000;
 
+/// How often the records of all shards are read while they move. More often it would cost the requests beside it.
+const LOOKED_AFTER: Duration = Duration::from_millis(100);
+
 /// How long latencies are measured before shards move.
 const BEFORE: Duration = Duration::from_secs(5);
 
@@ -265,7 +268,7 @@ impl Failing<'_> {
                 return Ok(());
             }
             ensure!(start.elapsed() < PATIENCE, "the shards do not move");
-            sleep(INTERVAL).await;
+            sleep(LOOKED_AFTER).await;
         }
     }
 }

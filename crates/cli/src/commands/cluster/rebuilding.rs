@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::bail;
 use simshard_admin::{ANSWER_TIMEOUT, Cluster, DEFAULT_HOT};
-use simshard_cluster::{KeyValueStore, rebuild, require_level, shard_records, wish};
+use simshard_cluster::{Feature, KeyValueStore, rebuild, require, shard_records, wish};
 use simshard_runtime::terminal::counted;
 use simshard_topology::replication::{Epoch, ShardRecord, ShardRecords, StoreId};
 use simshard_topology::{ShardId, ShardSet};
@@ -17,13 +17,10 @@ use crate::exit::UsageError;
 use crate::progress;
 use crate::say::note;
 
-/// The level from which on nodes know shards that are being rebuilt.
-const REBUILDING: u32 = 2;
-
 /// Begins lost shards anew, fills them, and opens them to searches. What an earlier run began is ended, too.
 pub(super) async fn run(keys: &dyn KeyValueStore, args: &ForceArgs) -> anyhow::Result<()> {
     // A node of an earlier version would let a shard answer searches before it is filled.
-    require_level(keys, REBUILDING, "`simshard cluster force --rebuild`").await?;
+    require(keys, Feature::Rebuilding).await?;
     let within = args.shards.unwrap_or(ShardSet::ALL);
     let begun = begin(keys, args, within).await?;
     if begun.is_empty() {
