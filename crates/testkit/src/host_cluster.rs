@@ -52,6 +52,7 @@ impl HostCluster {
             Some(network) => Host::on(network.add_host().expect("one more host")),
         };
         let folder = tempfile::tempdir().expect("a temporary folder");
+        shape.write_settings(folder.path());
         let etcd_host = host();
         let etcd = EtcdServer::start_on(etcd_host.clone());
         let mut member = |name: String, role: &[&str]| {
@@ -85,8 +86,9 @@ impl HostCluster {
                 "--memtable-mib",
                 "1",
             ];
-            let replace = shape.replace_argument();
-            let role: Vec<&str> = role.into_iter().chain(replace.as_deref()).collect();
+            let more = shape.node_args(folder.path());
+            let more = more.iter().map(String::as_str);
+            let role: Vec<&str> = role.into_iter().chain(more).collect();
             member(name.clone(), &role)
         };
         let nodes = (0..shape.nodes).map(node).collect();
@@ -266,7 +268,9 @@ impl HostCluster {
         self.member(part).child.as_ref().expect("it runs").id()
     }
 
-    fn data(&self, node: usize) -> PathBuf {
+    /// Where a node keeps its data.
+    #[must_use]
+    pub fn data(&self, node: usize) -> PathBuf {
         self.folder.path().join(format!("n{}", node + 1))
     }
 

@@ -4,6 +4,7 @@
 
 mod cut_off;
 mod faults;
+mod floors;
 mod on_hosts;
 mod operators;
 pub(crate) mod oracle;
@@ -122,7 +123,11 @@ struct World {
 
 impl World {
     fn new(replicas: usize, hot: usize) -> Self {
-        let cluster = ProcessCluster::start(Shape::of(NODES).with_replicas(replicas).with_hot(hot));
+        let shape = Shape {
+            floor_seconds: Some(floors::SECONDS),
+            ..Shape::of(NODES).with_replicas(replicas).with_hot(hot)
+        };
+        let cluster = ProcessCluster::start(shape);
         Self {
             metadata: format!("file:{}", cluster.metadata_file().display()),
             cluster,
@@ -197,6 +202,14 @@ async fn survive(mut world: World) {
         block_in_place(|| world.cluster.start_node(node));
         world.until_whole().await;
     }
+    let World {
+        mut cluster,
+        metadata,
+        ..
+    } = world;
+    block_in_place(|| (0..NODES).for_each(|node| cluster.end_node(node, End::Killed)));
+    let directories = (0..NODES).map(|node| cluster.data(node));
+    floors::check_dropped(&metadata, directories, &knowledge.removed()).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -4,7 +4,7 @@
 mod between;
 mod floors;
 mod half_written;
-mod stores;
+pub(crate) mod stores;
 
 use std::collections::BTreeSet;
 use std::process::Output;
@@ -106,7 +106,7 @@ fn scrub(cluster: &ProcessCluster, settled: &str, more: &[&str]) -> Scrubbed {
 }
 
 /// The shards of a document.
-fn shards(fingerprint: Fingerprint) -> BTreeSet<ShardId> {
+pub(crate) fn shards(fingerprint: Fingerprint) -> BTreeSet<ShardId> {
     let tables = Tables::new(Layout::default());
     tables.document_shards(fingerprint).map(ShardId).collect()
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use simshard_topology::ShardId;
-use simshard_topology::replication::{Epoch, ShardRecord, StoreId};
+use simshard_topology::replication::{Epoch, ShardRecord, State, StoreId, is_forgotten};
 
 use crate::disk::Shards;
 use crate::faults::Fault;
@@ -50,7 +50,7 @@ impl World {
                         && let Some(held) = held
                     {
                         let place = || format!("{shard} in {store} by {}", record.epoch);
-                        let shown = held.contents[element];
+                        let shown = self.oracle.shown(shard, element, held.contents[element]);
                         self.oracle.check(element, shown, moment, promise, place);
                     }
                 }
@@ -73,7 +73,7 @@ impl World {
         }
         // A node that does not reach the metadata takes no step.
         if self.cuts.is_empty()
-            && let Some((shard, record)) = self.unsettled().pop()
+            && let Some((shard, record)) = self.unfinished().pop()
         {
             self.oracle
                 .note(Promise::SI2, || format!("{shard}: {record:#?}"));
@@ -89,9 +89,9 @@ impl World {
         self.check_elements(|_| true);
     }
 
-    /// The records that have not as many replicas as wished, or as many hot ones, or have them elsewhere.
-    pub(crate) fn unsettled(&self) -> Vec<(ShardId, Arc<ShardRecord>)> {
-        let is_settled = |shard: &ShardId, record: &ShardRecord| {
+    /// The records that have not as many replicas as wished, or as many hot ones, or have them elsewhere, or are frozen.
+    pub(crate) fn unfinished(&self) -> Vec<(ShardId, Arc<ShardRecord>)> {
+        let is_finished = |shard: &ShardId, record: &ShardRecord| {
             let nodes = record.in_sync.iter().map(|entry| node_of(entry.store));
             let nodes: BTreeSet<usize> = nodes.collect();
             let target = self.metadata.targets.get(shard);
@@ -100,24 +100,30 @@ impl World {
                 target.is_none_or(|target| nodes.is_subset(target) || nodes.is_superset(target));
             let hot = record.in_sync.iter().filter(|entry| entry.hot).count();
             let is_whole = record.in_sync.len() == usize::from(record.want);
-            is_placed && is_whole && hot == usize::from(record.hot) && record.learners.is_empty()
+            let has_hot = hot == usize::from(record.hot);
+            is_placed && is_whole && has_hot && record.learners.is_empty() && !record.is_frozen
         };
         let records = self.metadata.records.clone().into_iter();
         records
-            .filter(|(shard, record)| !is_settled(shard, record))
+            .filter(|(shard, record)| !is_finished(shard, record))
             .collect()
     }
 
-    pub(crate) fn copy(
-        &mut self,
-        shard: ShardId,
-        store: StoreId,
-    ) -> Option<Vec<simshard_topology::replication::State>> {
+    /// What a store has of a shard. A settled tombstone counts like none.
+    pub(crate) fn copy(&mut self, shard: ShardId, store: StoreId) -> Option<Vec<State>> {
+        let settled = self.metadata.records[&shard].settled;
         let node = &mut self.nodes[node_of(store)];
         if node.disk.store != store {
             return None;
         }
         let held = node.running()?.shards.get(&shard)?;
-        Some(held.contents.to_vec())
+        let states = held.contents.iter().map(|&state| {
+            if is_forgotten(state, settled) {
+                State::NEVER
+            } else {
+                state
+            }
+        });
+        Some(states.collect())
     }
 }

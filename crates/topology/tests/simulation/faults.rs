@@ -47,10 +47,18 @@ pub(crate) enum Fault {
     RepairsAtAnyEpoch,
     /// A repair goes to other shards before all stores of its own have it: SB3.
     CarriedBetweenAtOnce,
+    /// A store drops tombstones up to the floor, settled or not: FL5.
+    DroppedUpToTheFloor,
+    /// Nodes settle floors as soon as they are raised: FL3.
+    SettledWithoutComparison,
+    /// A store takes changes up to the floor: FL2.
+    LateChangesTaken,
+    /// A store takes repairs up to what is settled or frozen: FL2.
+    LateRepairsTaken,
 }
 
 /// Each is found within [`FAULT_SEEDS`](crate::FAULT_SEEDS).
-pub(crate) const COMMON: [Fault; 15] = [
+pub(crate) const COMMON: [Fault; 18] = [
     Fault::AnswersBeforeSync,
     Fault::MajorityAcknowledges,
     Fault::LearnersAreNotAwaited,
@@ -66,10 +74,13 @@ pub(crate) const COMMON: [Fault; 15] = [
     Fault::TombstonesDropped,
     Fault::DrainedNodesCome,
     Fault::RepairsStayInTheirShard,
+    Fault::DroppedUpToTheFloor,
+    Fault::SettledWithoutComparison,
+    Fault::LateChangesTaken,
 ];
 
 /// These need several rare events in a row. The search of all states shows that their rules are needed.
-pub(crate) const RARE: [Fault; 7] = [
+pub(crate) const RARE: [Fault; 8] = [
     Fault::TwoEvictedAtOnce,
     Fault::LearnersKeepTheirData,
     Fault::PinnedBeforeApplied,
@@ -77,4 +88,5 @@ pub(crate) const RARE: [Fault; 7] = [
     Fault::NoSeal,
     Fault::RepairsAtAnyEpoch,
     Fault::CarriedBetweenAtOnce,
+    Fault::LateRepairsTaken,
 ];

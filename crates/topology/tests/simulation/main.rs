@@ -4,6 +4,7 @@
 //! `simshard_topology::replication`: what a record may become, what a node takes, and when a router acknowledges or
 //! answers. Time is virtual. Processes crash and lose what was not synced, or stand still and go on with what they knew;
 //! links are cut in one direction; messages are lost, late and repeated; disks are emptied or get older; clocks differ.
+//! Where floors are settled, stores drop tombstones, while documents are removed and inserted again.
 //! After a while all that ends, and the cluster must recover by itself.
 //!
 //! Each breach is printed with its seed and the last events before it. `SIMSHARD_SEED=7` runs the seed 7 only.
@@ -11,22 +12,26 @@
 //! # Invariants
 //! Besides those of the core, the oracle checks these:
 //! - SI1: no complete answer and no store shows what no client wrote.
-//! - SI2: once trouble ends, every shard gets back to full strength, with as many hot stores as wished, and changes succeed.
+//! - SI2: once trouble ends, every shard gets back to full strength, with as many hot stores as wished, no record stays
+//!   frozen, and changes succeed.
 //!   If a node ends and comes back later, and the metadata does not reach another one meanwhile, changes still succeed.
 //! - SI3: then all copies of a shard are equal, once all documents were written.
 //! - SI4: a node comes beside other learners only where replicas lack, and to no shard that has too many. A drained node
 //!   comes to none.
-//! - SI5: repairs make all copies of a document equal, in all its shards, though no change comes any more.
+//! - SI5: repairs make all copies of a document equal, in all its shards, though no change comes any more. Where a shard has
+//!   settled them, they are equal in each shard.
 
 mod checks;
 mod copying;
 mod disk;
 mod faults;
+mod floors;
 mod membership;
 mod message;
 mod metadata;
 mod node;
 mod oracle;
+mod peers;
 mod reads;
 mod repairs;
 mod router;
@@ -67,7 +72,7 @@ fn story(seed: u64, fault: Option<Fault>) -> String {
     format!("{story}\nseed {seed}: {promise:?} breaks: {how}")
 }
 
-/// RI1-RI6, RI8, RI10-RI12, QW2, SI1-SI5.
+/// RI1-RI6, RI8, RI10-RI12, QW2, SI1-SI5, while FL1-FL5 let stores drop tombstones.
 #[test]
 fn no_seed_breaks_a_promise() {
     let started = Instant::now();
@@ -75,6 +80,7 @@ fn no_seed_breaks_a_promise() {
     let most = SEEDS[usize::from(is_long)];
     let seeds = only_seed().map_or(0..most, |seed| seed..seed + 1);
     let (mut events, mut acknowledged, mut answered, mut steps) = (0, 0, 0, 0);
+    let (mut settled, mut dropped) = (0, 0);
     for seed in seeds {
         let outcome = run(seed, None, false);
         assert!(outcome.breach.is_none(), "{}", story(seed, None));
@@ -82,11 +88,16 @@ fn no_seed_breaks_a_promise() {
         acknowledged += outcome.acknowledged;
         answered += outcome.answered;
         steps += outcome.steps;
+        settled += outcome.settled;
+        dropped += outcome.dropped;
     }
     println!(
-        "{events} events, {acknowledged} acknowledged changes, {answered} complete answers, {steps} steps, {:.1?}",
+        "{events} events, {acknowledged} acknowledged changes, {answered} complete answers, {steps} steps, \
+         {settled} settled floors, {dropped} dropped tombstones, {:.1?}",
         started.elapsed()
     );
+    let drops = only_seed().is_some() || settled > 0 && dropped > 0;
+    assert!(drops, "no tombstone was ever dropped");
 }
 
 /// The planted faults that no seed shows.

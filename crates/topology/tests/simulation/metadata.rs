@@ -16,6 +16,8 @@ pub(crate) struct Metadata {
     pub(crate) is_away: bool,
     /// How often records changed.
     pub(crate) steps: usize,
+    /// How often floors were settled.
+    pub(crate) settled: usize,
 }
 
 impl Metadata {
@@ -31,6 +33,7 @@ impl Metadata {
             targets: Targets::new(),
             is_away: false,
             steps: 0,
+            settled: 0,
         }
     }
 }
@@ -57,8 +60,9 @@ impl World {
             } => {
                 let current = &self.metadata.records[&shard];
                 if *current == replaces {
-                    self.metadata.steps += 1;
                     let before = Arc::clone(current);
+                    self.metadata.steps += 1;
+                    self.metadata.settled += usize::from(record.settled > before.settled);
                     self.oracle.record_changed(shard, &before, &record);
                     let drained = self.scene.drained;
                     self.oracle.step_taken(shard, &before, &record, drained);

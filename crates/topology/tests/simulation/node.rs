@@ -1,6 +1,6 @@
 //! A node: one log, one gate, and the shards that they make. What it may do is decided by the core.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use simshard_topology::replication::{
@@ -12,18 +12,16 @@ use simshard_topology::{ShardId, Version};
 use crate::copying::Copying;
 use crate::disk::{self, Disk, Record, Shards};
 use crate::faults::Fault;
-use crate::membership::LIVE;
+use crate::floors::Settling;
 use crate::message::{Message, Place, Purpose, Targets, WriteRequest};
 use crate::oracle::Promise;
+use crate::peers::Peer;
 use crate::repairs::{Repair, Repairing};
-use crate::scene::{MILLISECOND, SECOND, Time, node_of, store};
+use crate::scene::{MILLISECOND, SECOND, Time, store};
 use crate::world::{Timer, World};
 
 /// How often a node looks around.
 const TICK: Time = 160 * MILLISECOND;
-
-/// A store that has had an earlier record for so long is told the later one.
-const BEHIND: Time = 500 * MILLISECOND;
 
 pub(crate) struct Node {
     pub(crate) disk: Disk,
@@ -66,35 +64,13 @@ pub(crate) struct Running {
     pub(crate) short_since: BTreeMap<ShardId, Time>,
     pub(crate) copies: BTreeMap<ShardId, Copying>,
     pub(crate) repairs: BTreeMap<ShardId, Repairing>,
+    pub(crate) settling: BTreeMap<ShardId, Settling>,
     /// Who waits for a repair to be applied.
     pub(crate) repaired: BTreeMap<u64, (Place, Repair)>,
     /// When it began to serve, and when it last looked around.
     pub(crate) begun: Time,
     pub(crate) looked: Time,
     pub(crate) ticks: u64,
-}
-
-/// Another store, as a node hears of it.
-#[derive(Default)]
-pub(crate) struct Peer {
-    /// When it last answered.
-    pub(crate) answered: Time,
-    /// When its silence was last excused, as this node was away.
-    pub(crate) excused: Time,
-    pub(crate) incarnation: u64,
-    /// The stores that it has heard lately.
-    pub(crate) hears: BTreeSet<StoreId>,
-    pub(crate) lacks_room: bool,
-    pub(crate) reports: BTreeMap<ShardId, Epoch>,
-    /// Since when it has had which earlier record than this node knows.
-    behind: BTreeMap<ShardId, (Epoch, Time)>,
-}
-
-impl Peer {
-    /// Whether it has answered lately.
-    pub(crate) const fn lives(&self, now: Time) -> bool {
-        now - self.answered < LIVE
-    }
 }
 
 impl Node {
@@ -265,6 +241,13 @@ impl World {
         if fault.is_none() {
             self.check_order(node, &write);
         }
+        let late = self.take_out_late(node, &mut write);
+        if !late.is_empty() {
+            self.answer_write(node, from, &write, late);
+        }
+        if write.shards.is_empty() {
+            return;
+        }
         if fault == Some(Fault::AnswersBeforeSync) {
             let done = |&(shard, epoch)| (shard, epoch, Outcome::Done);
             let outcomes = write.shards.iter().map(done).collect();
@@ -405,25 +388,6 @@ impl World {
         self.send(Place::Node(node), to, answer);
     }
 
-    fn answer_ping(&mut self, node: usize, to: Place) {
-        let now = self.now;
-        let lacks_room = self.nodes[node].little_room_until > now;
-        let (disk, running) = self.parts(node);
-        let reports = running.shards.iter();
-        let heard = running.peers.iter();
-        let heard = heard.filter(|(_, peer)| peer.lives(now));
-        let answer = Message::Pong {
-            store: disk.store,
-            incarnation: running.incarnation.number,
-            hears: heard.map(|(store, _)| *store).collect(),
-            lacks_room,
-            reports: reports
-                .map(|(&id, shard)| (id, shard.replica.reports()))
-                .collect(),
-        };
-        self.send(Place::Node(node), to, answer);
-    }
-
     /// Takes note of the records of the metadata, and installs those that are news.
     fn learn(&mut self, node: usize, records: ShardRecords, published: Option<PublishedStore>) {
         let (_, running) = self.parts(node);
@@ -528,14 +492,27 @@ impl World {
         if self.scene.repairs {
             self.begin_repairs(node);
         }
+        if self.scene.floors {
+            self.look_after_floors(node);
+        }
         if ticks.is_multiple_of(5) {
             self.publish(node);
         }
-        if self.rng.u64(..5) == 0 {
-            let fault = self.fault;
-            let (disk, running) = self.parts(node);
-            disk.flush(&running.shards, running.applied, fault);
+        self.flush_at_times(node);
+    }
+
+    /// Where tombstones are dropped, that comes more often.
+    fn flush_at_times(&mut self, node: usize) {
+        let rarely = if self.scene.floors { 2 } else { 5 };
+        if self.rng.u64(..rarely) != 0 {
+            return;
         }
+        if self.scene.floors {
+            self.drop_tombstones(node);
+        }
+        let fault = self.fault;
+        let (disk, running) = self.parts(node);
+        disk.flush(&running.shards, running.applied, fault);
     }
 
     fn publish(&mut self, node: usize) {
@@ -551,72 +528,6 @@ impl World {
                 published: PublishedStore { synced, ..known },
             };
             self.send(Place::Node(node), Place::Metadata, publish);
-        }
-    }
-
-    fn note_peer(
-        &mut self,
-        node: usize,
-        store: StoreId,
-        incarnation: u64,
-        reports: Vec<(ShardId, Epoch)>,
-    ) {
-        let now = self.now;
-        let (_, running) = self.parts(node);
-        running.peers.retain(|other, peer| {
-            *other == store || node_of(*other) != node_of(store) || peer.answered > 0
-        });
-        let peer = running.peers.entry(store).or_default();
-        if incarnation < peer.incarnation {
-            return;
-        }
-        peer.incarnation = incarnation;
-        peer.answered = now;
-        for (shard, epoch) in reports {
-            let report = peer.reports.entry(shard).or_insert(Epoch::NONE);
-            *report = epoch.max(*report);
-        }
-    }
-
-    fn note_health(
-        &mut self,
-        node: usize,
-        store: StoreId,
-        hears: BTreeSet<StoreId>,
-        lacks_room: bool,
-    ) {
-        let (_, running) = self.parts(node);
-        if let Some(peer) = running.peers.get_mut(&store) {
-            (peer.hears, peer.lacks_room) = (hears, lacks_room);
-        }
-    }
-
-    /// Tells a store of the records of which it has had earlier ones for a while.
-    fn tell_records(&mut self, node: usize, to: Place, store: StoreId) {
-        let now = self.now;
-        let (_, running) = self.parts(node);
-        let Some(peer) = running.peers.get_mut(&store) else {
-            return;
-        };
-        let mut records = ShardRecords::new();
-        let mut behind = BTreeMap::new();
-        for (&shard, record) in &running.known {
-            let epoch = peer.reports.get(&shard).copied().unwrap_or(Epoch::NONE);
-            let is_named = record.write_set().any(|named| named == store);
-            let concerns = epoch != Epoch::NONE || is_named || record.previous.contains(&store);
-            if epoch >= record.epoch || !concerns {
-                continue;
-            }
-            let known = peer.behind.get(&shard).filter(|(of, _)| *of == epoch);
-            let since = known.map_or(now, |(_, since)| *since);
-            if now - since >= BEHIND {
-                records.insert(shard, Arc::clone(record));
-            }
-            behind.insert(shard, (epoch, since));
-        }
-        peer.behind = behind;
-        if !records.is_empty() {
-            self.send(Place::Node(node), to, Message::Tell { store, records });
         }
     }
 
@@ -658,6 +569,7 @@ impl World {
             short_since: BTreeMap::new(),
             copies: BTreeMap::new(),
             repairs: BTreeMap::new(),
+            settling: BTreeMap::new(),
             repaired: BTreeMap::new(),
             begun: now,
             looked: now,

@@ -75,6 +75,10 @@ pub(crate) struct Oracle {
     reported: BTreeMap<(StoreId, ShardId), Epoch>,
     /// The stores in sync by the record before the one before the last.
     before: BTreeMap<ShardId, ShardRecord>,
+    /// The newest tombstones that were dropped as they were settled, by shard and document.
+    dropped: BTreeMap<(ShardId, usize), State>,
+    /// How many stores have dropped.
+    pub(crate) drops: usize,
 }
 
 impl Oracle {
@@ -87,6 +91,8 @@ impl Oracle {
             answered: 0,
             reported: BTreeMap::new(),
             before: BTreeMap::new(),
+            dropped: BTreeMap::new(),
+            drops: 0,
         }
     }
 
@@ -291,6 +297,27 @@ impl Oracle {
         if is_one_too_many || drained == Some(node_of(coming)) {
             self.note(Promise::SI4, || format!("{shard}: {before:?}, {record:?}"));
         }
+    }
+
+    /// A store drops a tombstone, of what its record says is settled.
+    pub(crate) fn dropped(
+        &mut self,
+        shard: ShardId,
+        element: usize,
+        tombstone: State,
+        settled: Version,
+    ) {
+        self.drops += 1;
+        if tombstone.version <= settled {
+            let known = self.dropped.entry((shard, element)).or_insert(State::NEVER);
+            *known = tombstone.max(*known);
+        }
+    }
+
+    /// What a store shows of an element in a shard. Where it has nothing, that is the tombstone that was dropped.
+    pub(crate) fn shown(&self, shard: ShardId, element: usize, state: State) -> State {
+        let dropped = self.dropped.get(&(shard, element)).copied();
+        dropped.filter(|_| state == State::NEVER).unwrap_or(state)
     }
 
     /// RI12: a learner takes writes.

@@ -160,7 +160,7 @@ impl World {
         self.check_proof(router, (shard, epoch), confirmed);
         for element in (0..ELEMENTS).filter(|element| shards_of(*element).contains(&shard)) {
             let place = || format!("a complete answer of {shard} by epoch {epoch}");
-            let shown = contents[element];
+            let shown = self.oracle.shown(shard, element, contents[element]);
             self.oracle
                 .check(element, shown, begun, Promise::RI2, place);
         }

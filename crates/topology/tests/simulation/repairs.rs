@@ -42,18 +42,18 @@ pub(crate) struct Repairing {
 /// A shard of which a node asks what others have by a record.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Comparison {
-    shard: ShardId,
-    number: u64,
-    epoch: Epoch,
+    pub(crate) shard: ShardId,
+    pub(crate) number: u64,
+    pub(crate) epoch: Epoch,
 }
 
 /// What a store has of a shard that is compared.
 #[derive(Clone, Debug)]
 pub(crate) struct Compared {
-    shard: ShardId,
-    number: u64,
-    store: StoreId,
-    contents: Contents,
+    pub(crate) shard: ShardId,
+    pub(crate) number: u64,
+    pub(crate) store: StoreId,
+    pub(crate) contents: Contents,
 }
 
 /// A state that a store is to take.
@@ -142,17 +142,23 @@ impl World {
         if let Some(repairing) = repairing {
             repairing.compared.insert(of_store.store, of_store.contents);
             self.carry_once_compared(node, of_store.shard);
+        } else {
+            self.take_comparison_to_settle(node, of_store);
+        }
+    }
+
+    /// The version that a node compares up to. Safety depends on no clock.
+    pub(crate) fn compared_until(&mut self, node: usize) -> Version {
+        if self.rng.bool() {
+            self.wall(self.nodes[node].skew - YOUNG as i64)
+        } else {
+            Version::MAX
         }
     }
 
     /// Once all stores in sync have answered: gives all stores of the record the newest states.
     fn carry_once_compared(&mut self, node: usize, shard: ShardId) {
-        // Safety depends on no clock.
-        let until = if self.rng.bool() {
-            self.wall(self.nodes[node].skew - YOUNG as i64)
-        } else {
-            Version(u64::MAX)
-        };
+        let until = self.compared_until(node);
         let (_, running) = self.parts(node);
         let repairing = running.repairs.get_mut(&shard).expect("it was begun");
         let record = Arc::clone(&repairing.record);
@@ -224,6 +230,7 @@ impl World {
     /// SB2.
     pub(crate) fn take_repair(&mut self, node: usize, from: Place, repair: Repair) {
         let is_full = self.nodes[node].no_room_until > self.now && repair.state.live;
+        let is_taken = self.takes_repair(node, repair.shard, repair.state.version);
         let fault = self.fault;
         let (_, running) = self.parts(node);
         let Some(held) = running.shards.get(&repair.shard) else {
@@ -233,7 +240,7 @@ impl World {
             Some(Fault::RepairsAtAnyEpoch) => held.replica.confirms(),
             _ => repair.epoch,
         };
-        if is_full || !takes(&held.replica, epoch, fault) {
+        if is_full || !is_taken || !takes(&held.replica, epoch, fault) {
             return;
         }
         let record = Record::Write {
@@ -264,23 +271,33 @@ impl World {
     }
 
     /// SI5: long after the last change, all copies of a document are equal, in all its shards. By the clock of a node that
-    /// is late, a change may still be on its way.
+    /// is late, a change may still be on its way. A shard takes no repair of what it has settled, so there each shard agrees
+    /// with itself.
     pub(crate) fn check_repaired(&mut self) {
         let latest = self.nodes.iter().map(|node| node.skew).min();
         let until = self.wall(latest.unwrap_or_default() - ROUND as i64);
         for element in 0..ELEMENTS {
-            let mut states = BTreeMap::new();
+            let (mut states, mut settled) = (BTreeMap::new(), Version::NONE);
             for shard in shards_of(element) {
                 let record = Arc::clone(&self.metadata.records[&shard]);
+                settled = settled.max(record.settled);
                 for entry in &record.in_sync {
                     let copy = self.copy(shard, entry.store);
                     states.insert((shard, entry.store), copy.map(|copy| copy[element]));
                 }
             }
-            let mut found: Vec<_> = states.values().collect();
-            found.dedup();
+            let is_settled = states
+                .values()
+                .flatten()
+                .all(|state| state.version <= settled);
+            let place = |shard: ShardId| is_settled.then_some(shard);
+            let found = states
+                .iter()
+                .map(|((shard, _), state)| (place(*shard), *state));
+            let found: BTreeSet<(Option<ShardId>, Option<State>)> = found.collect();
+            let places: BTreeSet<_> = found.iter().map(|(place, _)| *place).collect();
             let is_old = |state: &Option<State>| state.is_none_or(|state| state.version <= until);
-            if found.len() > 1 && states.values().all(is_old) {
+            if found.len() > places.len() && states.values().all(is_old) {
                 let how = || format!("the document {element} differs: {states:#?}");
                 self.oracle.note(Promise::SI5, how);
             }

@@ -45,6 +45,8 @@ pub(crate) struct Scene {
     pub(crate) drained: Option<usize>,
     /// Whether nodes compare the replicas of their shards, and repair them.
     pub(crate) repairs: bool,
+    /// Whether nodes raise the floors of their shards, and drop tombstones.
+    pub(crate) floors: bool,
 }
 
 impl Scene {
@@ -66,6 +68,7 @@ impl Scene {
                 .is_multiple_of(4)
                 .then_some(trouble as usize / 4 % nodes),
             repairs: trouble % 3 == 1,
+            floors: trouble % 5 < 2,
         }
     }
 }

@@ -111,7 +111,7 @@ impl World {
 
     /// A node is away for a while. Before it comes back, another one is cut off from the metadata.
     pub(crate) fn make_last_faults(&mut self) {
-        if !self.unsettled().is_empty() {
+        if !self.unfinished().is_empty() {
             return;
         }
         let down = 4 * SECOND;
@@ -286,10 +286,21 @@ impl World {
             let shard = ShardId(self.rng.u8(..SHARDS));
             self.begin_read(router, shard);
         } else if self.now < CALM {
-            let element = self.rng.usize(..ELEMENTS);
+            let element = self.any_element();
             let live = self.rng.bool();
             let patience = self.rng.u64(10 * MILLISECOND..2 * SECOND);
             self.begin_write(router, element, live, patience);
+        }
+    }
+
+    /// A document that a client changes. Where tombstones are dropped, each rests half of the time, so that its tombstone
+    /// gets old.
+    fn any_element(&mut self) -> usize {
+        if self.scene.floors {
+            let first = (self.now / SECOND) as usize;
+            (first + self.rng.usize(..ELEMENTS / 2)) % ELEMENTS
+        } else {
+            self.rng.usize(..ELEMENTS)
         }
     }
 

@@ -92,6 +92,9 @@ pub(crate) struct Outcome {
     pub(crate) acknowledged: usize,
     pub(crate) answered: usize,
     pub(crate) steps: usize,
+    /// How many floors were settled, and tombstones dropped.
+    pub(crate) settled: usize,
+    pub(crate) dropped: usize,
     /// What happened, if that was asked for.
     pub(crate) told: Vec<String>,
 }
@@ -126,6 +129,8 @@ pub(crate) fn run(seed: u64, fault: Option<Fault>, tells: bool) -> Outcome {
         acknowledged: world.oracle.acknowledged(),
         answered: world.oracle.answered,
         steps: world.metadata.steps,
+        settled: world.metadata.settled,
+        dropped: world.oracle.drops,
         told: world.told.unwrap_or_default(),
     }
 }

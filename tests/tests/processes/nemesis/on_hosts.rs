@@ -12,7 +12,7 @@ use tokio::time::sleep;
 
 use super::faults::Fault;
 use super::oracle::{Oracle, until_served};
-use super::{is_whole, others_have_all, seed};
+use super::{floors, is_whole, others_have_all, seed};
 use crate::load::create;
 
 /// Clusters of some shapes.
@@ -40,6 +40,7 @@ impl World {
         let shape = Shape {
             routers: ROUTERS,
             replace_seconds: Some(3),
+            floor_seconds: Some(floors::SECONDS),
             ..Shape::of(nodes).with_replicas(replicas).with_hot(hot)
         };
         println!("{shape:?}");
@@ -196,6 +197,9 @@ async fn survive(seed: u64, network: Option<Network>) {
         })
         .await;
     }
+    block_in_place(|| (0..shape.nodes).for_each(|node| cluster.kill(ClusterPart::Node(node))));
+    let directories = (0..shape.nodes).map(|node| cluster.data(node));
+    floors::check_dropped(&cluster.metadata(), directories, &knowledge.removed()).await;
 }
 
 #[test]

@@ -279,6 +279,20 @@ impl Oracle {
 pub(crate) struct Knowledge(Vec<Writer>);
 
 impl Knowledge {
+    /// The documents that were removed last.
+    pub(super) fn removed(&self) -> Vec<Fingerprint> {
+        let now = Instant::now();
+        let of_writer = |writer: &Writer| {
+            let documents = writer.documents.iter();
+            let removed = documents.filter(|(_, document)| {
+                document.is_live == Some(false) && !document.may_change(now, &writer.skew)
+            });
+            let removed = removed.map(|(number, _)| writer.fingerprint(*number));
+            removed.collect::<Vec<_>>()
+        };
+        self.0.iter().flat_map(of_writer).collect()
+    }
+
     /// Checks all of it.
     pub(crate) async fn check(&mut self, client: &Client) {
         for writer in &mut self.0 {

@@ -13,9 +13,9 @@ use tokio::task::block_in_place;
 use tokio::time::{sleep, timeout};
 
 use super::faults::Fault;
-use super::is_whole;
 use super::oracle::{Oracle, until_served};
 use super::seed;
+use super::{floors, is_whole};
 use crate::load::create;
 
 const NODES: usize = 5;
@@ -156,6 +156,7 @@ impl Chaos {
 async fn reshape(seed: u64, network: Option<Network>) {
     let shape = Shape {
         routers: ROUTERS,
+        floor_seconds: Some(floors::SECONDS),
         ..Shape::of(NODES).with_replicas(1)
     };
     let cluster = block_in_place(|| HostCluster::start(shape, network));
@@ -188,6 +189,7 @@ async fn reshape(seed: u64, network: Option<Network>) {
         chaos.until_placed(NODES, 1).await;
     }
     until_served(&clients, true).await;
+    floors::check_settled(&chaos.cluster.metadata()).await;
     let mut knowledge = chaos.oracle.end().await;
     for client in &clients {
         knowledge.check(client).await;

@@ -1,6 +1,7 @@
 //! The data directories of nodes that do not run, read and changed by the storage itself.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 use std::sync::{Arc, mpsc};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -52,12 +53,13 @@ impl Sink<()> for Applied {
     }
 }
 
-fn open(cluster: &ProcessCluster, records: &ShardRecords, node: usize) -> Store {
+/// The store in a directory, of which each shard goes on by its record.
+pub(crate) fn open(data: &Path, records: &ShardRecords) -> Store {
     let holding = Holding {
         shards: ShardSet::ALL,
         records: Some(records.clone()),
     };
-    Store::open(&cluster.data(node), holding, Options::default()).unwrap()
+    Store::open(data, holding, Options::default()).unwrap()
 }
 
 /// Changes documents in all their shards, on one node only.
@@ -68,7 +70,7 @@ pub(super) fn edit(
     kind: ChangeKind,
     documents: &[Document],
 ) {
-    let store = Arc::new(open(cluster, records, node));
+    let store = Arc::new(open(&cluster.data(node), records));
     let (done, is_done) = mpsc::channel();
     let applied = Applied {
         store: Arc::clone(&store),
@@ -91,7 +93,7 @@ pub(super) fn edit(
 
 /// Elements that a node has stored, tombstones among them.
 pub(super) fn elements(cluster: &ProcessCluster, records: &ShardRecords, node: usize) -> u64 {
-    let stored = open(cluster, records, node).stored_elements();
+    let stored = open(&cluster.data(node), records).stored_elements();
     stored.into_values().sum()
 }
 
@@ -105,7 +107,7 @@ pub(super) fn check_stores(cluster: &ProcessCluster, records: &ShardRecords, ora
         })
         .collect();
     for node in 0..cluster.node_addresses().len() {
-        let store = open(cluster, records, node);
+        let store = open(&cluster.data(node), records);
         let corpus = store.corpora()[0].uid;
         let mut held = BTreeSet::new();
         for shard in ShardId::all() {
