@@ -77,6 +77,24 @@ impl Cluster {
         })
     }
 
+    /// Stores of which some answer, and have what they report.
+    #[cfg(test)]
+    pub(crate) fn of_test(
+        stores: Vec<RegisteredStore>,
+        reports: BTreeMap<StoreId, Reports>,
+        settings: SettingsOfNodes,
+    ) -> Self {
+        Self {
+            stores: stores.into_iter().map(|store| (store.id, store)).collect(),
+            reports,
+            without_room: BTreeSet::new(),
+            unbuilt: BTreeMap::new(),
+            document_counts: BTreeMap::new(),
+            stored_bytes: BTreeMap::new(),
+            settings,
+        }
+    }
+
     /// Whether a node is to take no shards.
     pub(crate) fn is_drained(&self, node: &NodeId) -> bool {
         let settings = self.settings.get(node);
@@ -165,15 +183,32 @@ impl Cluster {
     /// # Errors
     /// [`AdminError::UnknownNode`] if no node of this name has registered.
     pub fn of_node(&self, name: &NodeId) -> Result<&RegisteredStore, AdminError> {
-        let mut stores = self.stores.values();
-        let known = || self.names(self.stores.keys().copied());
-        stores.find(|store| store.node == *name).ok_or_else(|| {
-            AdminError::UnknownNode(format!(
-                "no node {name} has registered: there are {}",
-                known()
-            ))
-        })
+        known(self.stores.values(), name)
     }
+}
+
+impl Admin<'_> {
+    /// Refuses a node that has not registered.
+    pub(crate) async fn check_known(&self, node: &NodeId) -> Result<(), AdminError> {
+        let stores = registered_stores(self.keys).await?;
+        known(stores.iter(), node).map(|_| ())
+    }
+}
+
+/// The store of a node, among those that have registered.
+pub(crate) fn known<'a>(
+    mut stores: impl Iterator<Item = &'a RegisteredStore> + Clone,
+    name: &NodeId,
+) -> Result<&'a RegisteredStore, AdminError> {
+    let others = stores.clone();
+    stores.find(|store| store.node == *name).ok_or_else(|| {
+        let others: BTreeSet<&str> = others.map(|store| store.node.as_str()).collect();
+        let there_are = match Vec::from_iter(others).join(",") {
+            none if none.is_empty() => "there are none".to_owned(),
+            names => format!("there are {names}"),
+        };
+        AdminError::UnknownNode(format!("no node {name} has registered: {there_are}"))
+    })
 }
 
 /// What is set for nodes. Warns of settings that are not understood.

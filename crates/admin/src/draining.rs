@@ -1,45 +1,73 @@
 //! Nodes that leave, and those that come for them.
 
+use std::collections::BTreeSet;
+
 use simshard_cluster::{
-    MetadataError, NodeSettings, change_node_settings, check_holds_nothing, unregister,
+    MetadataError, NodeSettings, Targets, change_node_settings, check_holds_nothing, unregister,
 };
-use simshard_topology::{NodeId, ShardMap};
+use simshard_topology::NodeId;
 
 use crate::asked::Cluster;
-use crate::layout::Layout;
+use crate::layout::{Layout, nodes_of};
+use crate::leaving::Leaving;
 use crate::placing::Placing;
 use crate::{Admin, AdminError, Outlook, Repeats};
 
-/// A node that is to hold nothing, and where its shards would go.
+/// Nodes that are to hold nothing, and where their shards would go.
 pub struct Emptying {
     /// What becomes of the nodes.
     pub outlook: Outlook,
-    node: NodeId,
+    nodes: BTreeSet<NodeId>,
     layout: Layout,
-    after: ShardMap,
+    leaving: Leaving,
+}
+
+impl Emptying {
+    fn of(nodes: BTreeSet<NodeId>, layout: Layout, leaving: Leaving) -> Self {
+        Self {
+            outlook: Outlook::of_leaving(&layout, &leaving),
+            nodes,
+            layout,
+            leaving,
+        }
+    }
+
+    /// Whether the nodes hold nothing already, and are not to.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.leaving.shards.is_empty()
+    }
+
+    /// Where the shards are to be.
+    fn placing(&self) -> Placing {
+        let targets = self.leaving.shards.iter();
+        let targets = targets.map(|shard| (shard, nodes_of(&self.leaving.after, shard)));
+        let targets: Targets = targets.collect();
+        Placing {
+            targets,
+            emptied: self.nodes.clone(),
+            silent: self.layout.silent(),
+            ..Placing::default()
+        }
+    }
 }
 
 impl Admin<'_> {
-    /// Plans how the other nodes take the shards of a node, each an even share.
+    /// Plans how the other nodes take the shards of some nodes, each an even share.
     ///
     /// # Errors
-    /// If fewer nodes would be left than shards have replicas, or one that gets shards would not take them.
-    pub async fn plan_drain(&self, node: &NodeId) -> Result<Emptying, AdminError> {
+    /// If fewer nodes would be left than shards have replicas, if one that gets shards would not take them, or if no node
+    /// that answers holds some of them.
+    pub async fn plan_drain(&self, nodes: &BTreeSet<NodeId>) -> Result<Emptying, AdminError> {
         let layout = Layout::read(self).await?;
-        let nodes = layout.nodes(Some(node))?;
-        let plan = layout.planned(self, &nodes, layout.replicas()?)?;
-        Ok(Emptying {
-            outlook: Outlook::of_plan(&layout, &plan),
-            node: node.clone(),
-            layout,
-            after: plan.map,
-        })
+        let leaving = layout.drained(self, nodes)?;
+        Ok(Emptying::of(nodes.clone(), layout, leaving))
     }
 
     /// Plans how a node takes all shards of another one.
     ///
     /// # Errors
-    /// If it holds some of them, or would not take them.
+    /// If it holds some of them, or would not take them, or if no node that answers holds some of them.
     pub async fn plan_replacement(
         &self,
         node: &NodeId,
@@ -50,31 +78,33 @@ impl Admin<'_> {
             return Err(AdminError::Impossible(problem));
         }
         let layout = Layout::read(self).await?;
-        let after = layout.replaced(node, by)?;
-        Ok(Emptying {
-            outlook: Outlook::of_map(&layout, &after),
-            node: node.clone(),
+        let leaving = layout.replaced(node, by)?;
+        Ok(Emptying::of(
+            BTreeSet::from([node.clone()]),
             layout,
-            after,
-        })
+            leaving,
+        ))
     }
 
-    /// Lets a node take no more shards, and moves those that it holds as was planned.
+    /// Lets nodes take no more shards, and moves those that they hold as was planned.
     ///
     /// # Errors
     /// If others have changed too much since.
     pub async fn empty(&self, planned: &Emptying) -> Result<Placing, AdminError> {
-        let node = &planned.node;
-        self.set_drained(node, true).await?;
-        let targets = planned.layout.targets(&planned.after);
-        let placed = self.place(&planned.layout, targets).await;
+        for node in &planned.nodes {
+            self.set_drained(node, true).await?;
+        }
+        let placed = self.place(&planned.layout, planned.placing()).await;
         let is_refused = matches!(
             placed,
             Err(AdminError::Metadata(MetadataError::BadTarget { .. }))
         );
-        if is_refused && !planned.layout.is_drained(node) {
-            // Nothing moves, so the node is as it was.
-            self.set_drained(node, false).await?;
+        if is_refused {
+            // Nothing moves, so the nodes are as they were.
+            let nodes = planned.nodes.iter();
+            for node in nodes.filter(|node| !planned.layout.is_drained(node)) {
+                self.set_drained(node, false).await?;
+            }
         }
         placed
     }
@@ -84,6 +114,7 @@ impl Admin<'_> {
     /// # Errors
     /// If it has not registered.
     pub async fn undrain(&self, node: &NodeId) -> Result<(), AdminError> {
+        self.check_known(node).await?;
         self.set_drained(node, false).await
     }
 

@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use simshard_cluster::PlannedMove;
-use simshard_node::COPY_RATE_BESIDE_REQUESTS;
+use simshard_node::{COPY_RATE_BESIDE_REQUESTS, PAUSE_BETWEEN_STEPS};
 use simshard_runtime::amounts::{bytes, time};
+use simshard_topology::replication::MOST_AT_ONCE;
 use simshard_topology::{NodeId, ShardId, ShardSet};
 
 use crate::layout::Layout;
@@ -15,7 +16,7 @@ use crate::layout::Layout;
 pub struct Estimate {
     /// The bytes that nodes receive.
     pub bytes: u64,
-    /// The node that takes longest, and how long in seconds, where anything is known to be copied.
+    /// The node that takes longest, and how long in seconds, where anything moves.
     pub longest: Option<(NodeId, f64)>,
 }
 
@@ -35,40 +36,73 @@ impl Estimate {
         size: impl Fn(ShardId) -> u64,
         rate: impl Fn(&NodeId) -> f64,
     ) -> Self {
-        let mut received = BTreeMap::<&NodeId, u64>::new();
+        let mut received = BTreeMap::<&NodeId, Received>::new();
         let mut sent = BTreeMap::<&NodeId, f64>::new();
         for (shard, planned) in moves {
             let bytes = size(*shard);
             for node in planned.to.difference(&planned.from) {
-                *received.entry(node).or_default() += bytes;
+                received.entry(node).or_default().add(bytes);
                 // Any of those that hold it may send it.
                 for source in &planned.from {
                     *sent.entry(source).or_default() += bytes as f64 / planned.from.len() as f64;
                 }
             }
         }
-        let received_by = received.iter().map(|(node, bytes)| (*node, *bytes as f64));
-        let both = received_by.chain(sent.iter().map(|(node, bytes)| (*node, *bytes)));
-        let times = both.map(|(node, bytes)| (node.clone(), bytes / rate(node)));
+        let of_receivers = received.iter().map(|(node, received)| {
+            let copying = received.bytes as f64 / rate(node);
+            ((*node).clone(), copying + received.pauses())
+        });
+        let of_senders = sent
+            .iter()
+            .map(|(node, bytes)| ((*node).clone(), bytes / rate(node)));
+        let times = of_receivers.chain(of_senders);
         let longest = times.filter(|(_, seconds)| *seconds > 0.0);
         Self {
-            bytes: received.values().sum(),
+            bytes: received.values().map(|received| received.bytes).sum(),
             longest: longest.max_by(|one, other| one.1.total_cmp(&other.1)),
         }
     }
 }
 
+/// What a node receives.
+#[derive(Default)]
+struct Received {
+    shards: usize,
+    bytes: u64,
+}
+
+impl Received {
+    const fn add(&mut self, bytes: u64) {
+        self.shards += 1;
+        self.bytes += bytes;
+    }
+
+    /// The seconds between its steps, as beside requests. Some shards begin together, and the next ones once half of these
+    /// have arrived, which is a step of its own. At last the nodes leave that held them before.
+    fn pauses(&self) -> f64 {
+        let later = self.shards.saturating_sub(MOST_AT_ONCE);
+        let beginnings = 1 + later.div_ceil(MOST_AT_ONCE / 2);
+        PAUSE_BETWEEN_STEPS.as_secs_f64() * (beginnings + 1) as f64
+    }
+}
+
 impl fmt::Display for Estimate {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Some((node, seconds)) = &self.longest else {
-            return write!(out, "no node told of bytes that are to be copied");
-        };
-        write!(
-            out,
-            "{} are to be copied; that takes about {}, longest for {node}",
-            bytes(self.bytes as f64),
-            time(*seconds)
-        )
+        let none = "no node told of bytes that are to be copied";
+        match &self.longest {
+            None => out.write_str(none),
+            Some((_, seconds)) if self.bytes == 0 => {
+                let seconds = time(*seconds);
+                write!(out, "{none}; the steps of the moves take about {seconds}")
+            }
+            Some((node, seconds)) => {
+                let (bytes, seconds) = (bytes(self.bytes as f64), time(*seconds));
+                write!(
+                    out,
+                    "{bytes} are to be copied; that takes about {seconds}, longest for {node}"
+                )
+            }
+        }
     }
 }
 
@@ -122,5 +156,23 @@ mod tests {
             nothing.to_string(),
             "no node told of bytes that are to be copied"
         );
+    }
+
+    /// A shard that moves takes a few seconds, however little it holds: each step waits for the next look.
+    #[test]
+    fn the_pauses_between_the_steps_of_moves_count() {
+        let of = |shards: u8, bytes| {
+            let moves = (0..shards).map(|shard| (ShardId(shard), planned(&["n1"], &["n2"])));
+            Estimate::by(&moves.collect(), |_| bytes, |_| 100e6)
+        };
+        assert_eq!(
+            of(1, 0).to_string(),
+            "no node told of bytes that are to be copied; the steps of the moves take about 4.0 s"
+        );
+        assert_eq!(of(64, 0).longest.unwrap().1, 4.0);
+        assert_eq!(of(65, 0).longest.unwrap().1, 6.0);
+        assert_eq!(of(192, 0).longest.unwrap().1, 12.0);
+        let (node_that_copies, seconds) = of(1, 50_000_000).longest.unwrap();
+        assert_eq!((node_that_copies, seconds), (node("n2"), 4.5));
     }
 }

@@ -1,13 +1,14 @@
 //! Where shards are, and where they could be.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroU32;
 
 use simshard_cluster::{StagedPlan, Targets, is_placed, shard_records, targets};
-use simshard_topology::replication::ShardRecords;
+use simshard_topology::replication::{ShardRecords, StoreId};
 use simshard_topology::{Candidate, NodeId, Plan, ShardId, ShardMap, ShardSet, ShardWeights, plan};
 
 use crate::asked::Cluster;
+use crate::checks::{check_answer, check_room};
 use crate::{Admin, AdminError};
 
 /// What a shard takes beside its documents, in documents. So a cluster that holds little is shared evenly.
@@ -15,7 +16,7 @@ const WEIGHT_OF_A_SHARD: u64 = 1_000;
 
 /// Where all shards are, or are on their way to.
 pub(crate) struct Layout {
-    cluster: Cluster,
+    pub(crate) cluster: Cluster,
     pub(crate) records: ShardRecords,
     pub(crate) map: ShardMap,
     /// The shards that have targets.
@@ -27,6 +28,14 @@ impl Layout {
         let cluster = Cluster::ask(admin).await?;
         let records = shard_records(admin.keys).await?;
         let targets = targets(admin.keys, |error| admin.warn_of_bad(error)).await?;
+        Self::of(cluster, records, targets)
+    }
+
+    pub(crate) fn of(
+        cluster: Cluster,
+        records: ShardRecords,
+        targets: Targets,
+    ) -> Result<Self, AdminError> {
         let map = placed(&cluster, &records, &targets)?;
         Ok(Self {
             cluster,
@@ -36,21 +45,31 @@ impl Layout {
         })
     }
 
-    /// All nodes that run but one, and but those that are drained. One that does not run is left out if it holds nothing;
-    /// else it must come back first, or be drained.
-    pub(crate) fn nodes(&self, without: Option<&NodeId>) -> Result<Vec<Candidate>, AdminError> {
-        without.map(|node| self.cluster.of_node(node)).transpose()?;
+    /// The nodes that a plan of all shards is for: those that are not drained. One that does not answer is left out if it
+    /// holds nothing; else it must come back first, or be drained.
+    pub(crate) fn nodes(&self) -> Result<BTreeSet<NodeId>, AdminError> {
+        let silent = self.silent();
+        let holding = silent
+            .iter()
+            .filter(|node| !self.map.shards_of(node).is_empty() && !self.is_drained(node));
+        check_answer(&self.cluster, &holding.cloned().collect())?;
+        Ok(self.takers())
+    }
+
+    /// The nodes that take shards: those that answer, and are not drained.
+    pub(crate) fn takers(&self) -> BTreeSet<NodeId> {
         let stores = self.cluster.stores.values();
         let stores = stores.filter(|store| {
-            let holds = !self.map.shards_of(&store.node).is_empty();
-            let is_there = self.cluster.answers(store.id) || holds;
-            is_there && !self.cluster.is_drained(&store.node)
+            self.cluster.answers(store.id) && !self.cluster.is_drained(&store.node)
         });
-        let nodes = stores.map(|store| store.node.clone());
-        let nodes: BTreeSet<NodeId> = nodes.filter(|node| Some(node) != without).collect();
-        check_answer(&self.cluster, &nodes)?;
-        let candidate = |node| self.cluster.candidate(node);
-        Ok(nodes.into_iter().map(candidate).collect())
+        stores.map(|store| store.node.clone()).collect()
+    }
+
+    /// The nodes that do not answer.
+    pub(crate) fn silent(&self) -> BTreeSet<NodeId> {
+        let stores = self.cluster.stores.values();
+        let stores = stores.filter(|store| !self.cluster.answers(store.id));
+        stores.map(|store| store.node.clone()).collect()
     }
 
     /// The nodes that may take shards, and get none, as they hold none and do not answer.
@@ -94,19 +113,25 @@ impl Layout {
         let gaining = plan.moves.values();
         let gaining = gaining.flat_map(|planned| planned.to.difference(&planned.from).cloned());
         check_answer(&self.cluster, &gaining.collect())?;
-        let entries = ShardId::all().map(|shard| {
+        let after = self.with(|shard| {
             let planned = plan.moves.get(&shard);
-            let nodes =
-                planned.map_or_else(|| nodes_of(&self.map, shard), |moved| moved.to.clone());
-            nodes.into_iter().collect()
-        });
-        let entries: Vec<Vec<NodeId>> = entries.collect();
-        let after = ShardMap::new(self.map.version() + 1, &entries)?;
+            planned.map_or_else(|| nodes_of(&self.map, shard), |moved| moved.to.clone())
+        })?;
         check_room(&self.cluster, &self.map, &after)
     }
 
+    /// The next map, in which these nodes hold each shard.
+    pub(crate) fn with(
+        &self,
+        nodes: impl Fn(ShardId) -> BTreeSet<NodeId>,
+    ) -> Result<ShardMap, AdminError> {
+        let entries = ShardId::all().map(|shard| nodes(shard).into_iter().collect());
+        let entries: Vec<Vec<NodeId>> = entries.collect();
+        Ok(ShardMap::new(self.map.version() + 1, &entries)?)
+    }
+
     /// How heavy shards are, in documents. All alike, and a warning, where those of some are not known.
-    fn weights(&self, admin: &Admin<'_>) -> ShardWeights {
+    pub(crate) fn weights(&self, admin: &Admin<'_>) -> ShardWeights {
         let mut weights = [WEIGHT_OF_A_SHARD; ShardId::COUNT];
         let mut unknown = ShardSet::EMPTY;
         for (shard, record) in &self.records {
@@ -126,74 +151,76 @@ impl Layout {
         ShardWeights::EQUAL
     }
 
-    /// An even share for each of these nodes, by few moves. Refuses it if one that gets shards has no room for copies.
-    pub(crate) fn planned(
+    /// An even share of all shards for each of these nodes. Refuses it if one that gets shards has no room for copies.
+    pub(crate) fn evenly(
         &self,
         admin: &Admin<'_>,
-        nodes: &[Candidate],
+        nodes: &BTreeSet<NodeId>,
         replicas: usize,
     ) -> Result<Plan, AdminError> {
-        let left = nodes.len();
-        if left < replicas {
-            let problem = format!(
-                "each replica of a shard needs a node of its own: {replicas} are needed, and {left} would be left that may \
-                 take shards. Start or undrain others, or wish for fewer replicas by `simshard cluster set-replication`"
-            );
-            return Err(AdminError::Impossible(problem));
-        }
-        let plan = plan(Some(&self.map), nodes, &self.weights(admin), replicas);
-        let plan = plan.map_err(|error| AdminError::Impossible(error.to_string()))?;
+        let plan = self.planned(&self.weights(admin), nodes, replicas, &BTreeSet::new())?;
         check_room(&self.cluster, &self.map, &plan.map)?;
         Ok(plan)
     }
 
-    /// The map in which one node has all that another one has now.
-    pub(crate) fn replaced(&self, node: &NodeId, by: &NodeId) -> Result<ShardMap, AdminError> {
-        self.check_replaceable(node)?;
-        let both = self
-            .map
-            .shards_of(node)
-            .intersection(&self.map.shards_of(by));
-        if !both.is_empty() {
-            let problem = format!(
-                "{by} holds shards {both} beside {node} already: `simshard cluster drain {node}` finds other nodes"
-            );
-            return Err(AdminError::Impossible(problem));
+    /// An even share for each of these nodes, by few moves. `leaving` are to hold nothing afterwards.
+    pub(crate) fn planned(
+        &self,
+        weights: &ShardWeights,
+        nodes: &BTreeSet<NodeId>,
+        replicas: usize,
+        leaving: &BTreeSet<NodeId>,
+    ) -> Result<Plan, AdminError> {
+        if nodes.len() < replicas {
+            return Err(self.too_few(nodes.len(), replicas, leaving));
         }
-        check_answer(&self.cluster, &BTreeSet::from([by.clone()]))?;
-        if self.cluster.is_drained(by) {
-            let undrain = format!("`simshard cluster undrain {by}` lets it take shards");
-            return Err(AdminError::Impossible(format!(
-                "{by} is drained: {undrain}"
-            )));
-        }
-        let entries = ShardId::all().map(|shard| {
-            let nodes = self.map.replicas(shard).iter();
-            let nodes = nodes.map(|holder| if holder == node { by } else { holder });
-            nodes.cloned().collect()
-        });
-        let entries: Vec<Vec<NodeId>> = entries.collect();
-        let after = ShardMap::new(self.map.version() + 1, &entries)?;
-        check_room(&self.cluster, &self.map, &after)?;
-        Ok(after)
+        self.planned_from(&self.map, weights, nodes, replicas)
     }
 
-    /// Refuses a node that is not known any more, or that other nodes went on without. Nothing would go to the node that
-    /// takes its place, though shards are short of replicas.
-    fn check_replaceable(&self, node: &NodeId) -> Result<(), AdminError> {
-        let rebalance = "`simshard cluster rebalance plan` gives its shards to the others";
-        let store = self.cluster.of_node(node).map_err(|unknown| {
-            AdminError::UnknownNode(format!("{unknown}; if {node} was removed, {rebalance}"))
-        })?;
-        let is_named = self.records.values().any(|record| record.names(store.id));
-        let are_short = self.records.values().any(|record| record.is_short());
-        let is_left_out = self.map.shards_of(node).is_empty() && !is_named;
-        if is_left_out && are_short {
-            let problem = "holds no shards any more, as others went on without it";
-            let problem = format!("{node} {problem}: {rebalance}");
-            return Err(AdminError::Impossible(problem));
-        }
-        Ok(())
+    /// The same from another map.
+    pub(crate) fn planned_from(
+        &self,
+        map: &ShardMap,
+        weights: &ShardWeights,
+        nodes: &BTreeSet<NodeId>,
+        replicas: usize,
+    ) -> Result<Plan, AdminError> {
+        let candidates = nodes.iter().cloned();
+        let candidates = candidates.map(|node| self.cluster.candidate(node));
+        let candidates: Vec<Candidate> = candidates.collect();
+        let plan = plan(Some(map), &candidates, weights, replicas);
+        plan.map_err(|error| AdminError::Impossible(error.to_string()))
+    }
+
+    /// Says which ways there are to a plan for which there are too few nodes.
+    fn too_few(&self, left: usize, replicas: usize, leaving: &BTreeSet<NodeId>) -> AdminError {
+        let stays = |node: &&NodeId| !leaving.contains(*node);
+        let known = self.cluster.stores.values().map(|store| &store.node);
+        let (drained, others): (Vec<&NodeId>, Vec<&NodeId>) = known
+            .filter(stays)
+            .partition(|node| self.cluster.is_drained(node));
+        let silent = self.silent();
+        let silent = others.into_iter().filter(|node| silent.contains(*node));
+        let named = |verb: &str, nodes: Vec<&NodeId>| {
+            (!nodes.is_empty()).then(|| format!("{verb} {}", names(nodes)))
+        };
+        let fewer = (left > 0).then(|| {
+            format!(
+                "wish for fewer replicas by `simshard cluster set-replication --replicas {left}`"
+            )
+        });
+        let ways = [
+            named("start", silent.collect()),
+            named("undrain", drained),
+            Some("add a node".to_owned()),
+            fewer,
+        ];
+        let ways: Vec<String> = ways.into_iter().flatten().collect();
+        AdminError::Impossible(format!(
+            "each replica of a shard needs a node of its own: {replicas} are needed, and {left} would be left that may \
+             take shards. To go on, {}",
+            ways.join(", or ")
+        ))
     }
 
     /// The map in which some shards are held by these nodes. Refuses nodes that would not come.
@@ -203,14 +230,10 @@ impl Layout {
         nodes: &BTreeSet<NodeId>,
     ) -> Result<ShardMap, AdminError> {
         check_answer(&self.cluster, nodes)?;
-        let entries = ShardId::all().map(|shard| {
-            let is_moved = shards.contains(shard);
-            let nodes = is_moved.then(|| nodes.clone());
-            let nodes = nodes.unwrap_or_else(|| nodes_of(&self.map, shard));
-            nodes.into_iter().collect()
-        });
-        let entries: Vec<Vec<NodeId>> = entries.collect();
-        let after = ShardMap::new(self.map.version() + 1, &entries)?;
+        let after = self.with(|shard| {
+            let moved = shards.contains(shard).then(|| nodes.clone());
+            moved.unwrap_or_else(|| nodes_of(&self.map, shard))
+        })?;
         check_room(&self.cluster, &self.map, &after)?;
         Ok(after)
     }
@@ -238,15 +261,12 @@ impl Layout {
             .collect()
     }
 
-    /// The shards that are not where these targets have them.
-    pub(crate) fn unplaced(&self, targets: &Targets) -> ShardSet {
-        let node_of = |store| self.cluster.stores.get(&store).map(|known| &known.node);
-        let targets = targets.iter();
-        let unplaced = targets.filter(|(shard, target)| {
-            let record = self.records.get(shard);
-            !record.is_some_and(|record| is_placed(record, target, node_of))
-        });
-        unplaced.map(|(shard, _)| *shard).collect()
+    /// The node of each store that has registered.
+    pub(crate) fn nodes_of_stores(&self) -> BTreeMap<StoreId, NodeId> {
+        let stores = self.cluster.stores.iter();
+        stores
+            .map(|(store, known)| (*store, known.node.clone()))
+            .collect()
     }
 
     /// How many replicas each shard is to have.
@@ -269,38 +289,15 @@ impl Layout {
     }
 }
 
-/// Refuses a map by which a node gets shards without room for copies: it would not come.
-fn check_room(cluster: &Cluster, before: &ShardMap, after: &ShardMap) -> Result<(), AdminError> {
-    for node in after.nodes() {
-        let gains = after.shards_of(node).difference(&before.shards_of(node));
-        let is_refused = !gains.is_empty() && !cluster.has_room(cluster.of_node(node)?.id);
-        if is_refused {
-            return Err(AdminError::Refused(format!(
-                "{node} has too little room on its disk for copies of shards {gains}: it would not take them; make \
-                 room there, or drain it"
-            )));
-        }
-    }
-    Ok(())
-}
-
 /// The nodes that hold a shard by a map.
 pub(crate) fn nodes_of(map: &ShardMap, shard: ShardId) -> BTreeSet<NodeId> {
     map.replicas(shard).iter().cloned().collect()
 }
 
-/// Refuses nodes that would not come.
-fn check_answer(cluster: &Cluster, nodes: &BTreeSet<NodeId>) -> Result<(), AdminError> {
-    for node in nodes {
-        let store = cluster.of_node(node)?;
-        if !cluster.answers(store.id) {
-            return Err(AdminError::Refused(format!(
-                "{node} does not answer at {}: start it, or drain it, and run this command again",
-                store.address
-            )));
-        }
-    }
-    Ok(())
+/// Nodes, with commas between.
+pub(crate) fn names<'a>(nodes: impl IntoIterator<Item = &'a NodeId>) -> String {
+    let names: Vec<&str> = nodes.into_iter().map(NodeId::as_str).collect();
+    names.join(",")
 }
 
 /// Where the shards are, or are on their way to.

@@ -7,10 +7,12 @@
 
 mod asked;
 mod changes;
+mod checks;
 mod draining;
 mod error;
 mod estimate;
 mod layout;
+mod leaving;
 mod moving;
 mod nodes;
 mod placing;
@@ -30,6 +32,7 @@ pub use asked::{ANSWER_TIMEOUT, Cluster, Reports, ask};
 pub use draining::Emptying;
 pub use error::AdminError;
 pub use estimate::Estimate;
+pub use moving::Moving;
 pub use nodes::KnownNode;
 pub use placing::{Open, Placing, Progress};
 pub use plans::{Aborted, Applicable, Drawn, Pause, Plan};

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use simshard_cluster::{
     KeyValueStore, MetadataError, Targets, is_placed, registered_stores, shard_records, targets,
 };
-use simshard_topology::replication::{ShardRecord, StoreId};
+use simshard_topology::replication::{ShardRecord, ShardRecords, StoreId};
 use simshard_topology::{NodeId, ShardId, ShardSet};
 
 /// Where shards are to be.
@@ -15,6 +15,10 @@ pub struct Placing {
     pub targets: Targets,
     /// How many replicas the shards are to have, and how many of them hot, if that was said.
     pub wished: Option<(u8, u8)>,
+    /// The nodes that are to hold nothing of them. Without any, no other nodes than those of the targets are to.
+    pub emptied: BTreeSet<NodeId>,
+    /// Nodes of the targets that did not answer: for `emptied`, they are not waited for.
+    pub silent: BTreeSet<NodeId>,
     /// The shards that were elsewhere when that was written down.
     pub unplaced: ShardSet,
 }
@@ -37,7 +41,12 @@ pub struct Open {
     pub shards: usize,
     /// The nodes that do not hold shards yet which they are to hold.
     pub lacking: BTreeMap<NodeId, ShardSet>,
+    /// The nodes that are to hold nothing, and what they hold still.
+    pub staying: BTreeMap<NodeId, ShardSet>,
 }
+
+/// The nodes of stores.
+pub(crate) type NodesOfStores = BTreeMap<StoreId, NodeId>;
 
 impl Placing {
     /// How far it is.
@@ -64,42 +73,44 @@ impl Placing {
             return Ok(Progress::OtherWish(others));
         }
         let stores = registered_stores(keys).await?.into_iter();
-        let nodes: BTreeMap<StoreId, NodeId> = stores.map(|store| (store.id, store.node)).collect();
+        let nodes: NodesOfStores = stores.map(|store| (store.id, store.node)).collect();
+        Ok(Progress::Open(self.open(&records, &nodes)))
+    }
+
+    /// The shards that are not where they are to be.
+    pub(crate) fn not_done(&self, records: &ShardRecords, nodes: &NodesOfStores) -> ShardSet {
+        let records = records.iter();
+        let open = records.filter(|(shard, record)| !self.is_done(**shard, record, nodes));
+        open.map(|(shard, _)| *shard).collect()
+    }
+
+    fn open(&self, records: &ShardRecords, nodes: &NodesOfStores) -> Open {
         let mut open = Open::default();
-        for (shard, record) in &records {
-            if !self.is_done(*shard, record, &nodes) {
-                open.shards += 1;
-                self.add_lacking(*shard, record, &nodes, &mut open.lacking);
+        for shard in self.not_done(records, nodes).iter() {
+            open.shards += 1;
+            let record = &records[&shard];
+            let held = holders(record, nodes);
+            let target = self.targets.get(&shard).into_iter().flatten();
+            for node in target.filter(|node| !held.contains(node)) {
+                open.lacking.entry(node.clone()).or_default().insert(shard);
+            }
+            for node in named(record, nodes).intersection(&self.emptied) {
+                open.staying.entry(node.clone()).or_default().insert(shard);
             }
         }
-        Ok(Progress::Open(open))
+        open
     }
 
-    /// Adds the nodes of the target that do not hold this shard.
-    fn add_lacking(
-        &self,
-        shard: ShardId,
-        record: &ShardRecord,
-        nodes: &BTreeMap<StoreId, NodeId>,
-        lacking: &mut BTreeMap<NodeId, ShardSet>,
-    ) {
-        let held = holders(record, nodes);
-        let target = self.targets.get(&shard).into_iter().flatten();
-        for node in target.filter(|node| !held.contains(node)) {
-            let of_node = lacking.entry(node.clone()).or_default();
-            *of_node = of_node.union(&ShardSet::from_iter([shard]));
-        }
-    }
-
-    fn is_done(
-        &self,
-        shard: ShardId,
-        record: &ShardRecord,
-        nodes: &BTreeMap<StoreId, NodeId>,
-    ) -> bool {
+    fn is_done(&self, shard: ShardId, record: &ShardRecord, nodes: &NodesOfStores) -> bool {
         let Some(target) = self.targets.get(&shard) else {
             return true;
         };
+        if !self.emptied.is_empty() {
+            let held = holders(record, nodes);
+            let mut awaited = target.difference(&self.silent);
+            return awaited.all(|node| held.contains(node))
+                && named(record, nodes).is_disjoint(&self.emptied);
+        }
         let hot = record.in_sync.iter().filter(|entry| entry.hot).count();
         let is_hot = self.wished.is_none() || hot == usize::from(record.hot);
         is_placed(record, target, |store| nodes.get(&store)) && is_hot
@@ -107,8 +118,16 @@ impl Placing {
 }
 
 /// The nodes whose stores are in sync.
-fn holders(record: &ShardRecord, nodes: &BTreeMap<StoreId, NodeId>) -> BTreeSet<NodeId> {
+fn holders(record: &ShardRecord, nodes: &NodesOfStores) -> BTreeSet<NodeId> {
     let stores = record.in_sync.iter().map(|entry| entry.store);
+    stores
+        .filter_map(|store| nodes.get(&store).cloned())
+        .collect()
+}
+
+/// The nodes whose stores are in sync, or learn.
+fn named(record: &ShardRecord, nodes: &NodesOfStores) -> BTreeSet<NodeId> {
+    let stores = record.write_set();
     stores
         .filter_map(|store| nodes.get(&store).cloned())
         .collect()
@@ -157,5 +176,41 @@ mod tests {
             added: Epoch::NONE,
         });
         assert!(!is_done(&coming));
+    }
+
+    /// A node that was dead from the beginning, and one that stands in for it, keep no node from being emptied.
+    #[test]
+    fn a_node_is_emptied_once_it_holds_nothing_and_those_that_answered_have_come() {
+        let stores = [1, 2, 3, 4].map(|id| StoreId([id; 16]));
+        let names = ["n1", "n2", "n3", "n4"].map(|name| NodeId::new(name).unwrap());
+        let nodes = BTreeMap::from_iter(stores.into_iter().zip(names.clone()));
+        let shard = ShardId(7);
+        // n1 leaves, n2 comes, n3 is dead, and n4 stands in for it.
+        let placing = Placing {
+            targets: Targets::from([(shard, BTreeSet::from([names[1].clone(), names[2].clone()]))]),
+            emptied: BTreeSet::from([names[0].clone()]),
+            silent: BTreeSet::from([names[2].clone()]),
+            ..Placing::default()
+        };
+        let held = |of: &[usize]| {
+            let of: Vec<StoreId> = of.iter().map(|place| stores[*place]).collect();
+            ShardRecord::first(0, &of, 1)
+        };
+        assert!(placing.is_done(shard, &held(&[1, 3]), &nodes));
+        assert!(!placing.is_done(shard, &held(&[3]), &nodes));
+        assert!(!placing.is_done(shard, &held(&[0, 1]), &nodes));
+        let mut copying = held(&[1]);
+        copying.learners.push(Learner {
+            store: stores[0],
+            added: Epoch::NONE,
+        });
+        assert!(!placing.is_done(shard, &copying, &nodes));
+        let records = ShardRecords::from([(shard, std::sync::Arc::new(held(&[0, 3])))]);
+        let open = placing.open(&records, &nodes);
+        assert_eq!(
+            open.lacking.keys().collect::<Vec<_>>(),
+            [&names[1], &names[2]]
+        );
+        assert_eq!(open.staying.keys().collect::<Vec<_>>(), [&names[0]]);
     }
 }

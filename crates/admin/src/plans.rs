@@ -8,6 +8,7 @@ use simshard_cluster::{
     remove_bad_plan, remove_plan, require, set_paused, shard_records, stage_plan, staged_plan,
     targets, unreached,
 };
+use simshard_runtime::terminal::counted;
 use simshard_topology::{ShardId, ShardMap, ShardSet};
 
 use crate::layout::{Layout, nodes_of};
@@ -113,7 +114,7 @@ impl Admin<'_> {
         require(self.keys, Feature::Moving).await?;
         let before = self.replaceable().await?;
         let layout = Layout::read(self).await?;
-        let plan = layout.planned(self, &layout.nodes(None)?, layout.replicas()?)?;
+        let plan = layout.evenly(self, &layout.nodes()?, layout.replicas()?)?;
         let moves = moves(&layout, &plan.map);
         Ok(Drawn {
             outlook: Outlook::of_plan(&layout, &plan),
@@ -162,20 +163,23 @@ impl Admin<'_> {
         }))
     }
 
-    /// Looks whether the staged plan can be applied. `None` if there is none. One that is being taken back is taken back.
+    /// Looks whether the staged plan can be applied. One that is being taken back is taken back.
     ///
     /// # Errors
-    /// If the plan is stale, or is being taken back.
-    pub async fn applicable(&self) -> Result<Option<Applicable>, AdminError> {
+    /// If there is none, or if it is stale, or is being taken back.
+    pub async fn applicable(&self) -> Result<Applicable, AdminError> {
         let Some((plan, revision)) = staged_plan(self.keys).await? else {
-            return Ok(None);
+            let problem = "no plan is staged: `simshard cluster rebalance plan` draws one";
+            return Err(AdminError::Refused(problem.to_owned()));
         };
         let question = match plan.state {
             PlanState::Staged => {
                 let layout = Layout::read(self).await?;
                 layout.check_staged(&plan)?;
                 let estimate = Estimate::of(&layout, &plan.moves);
-                Some(format!("{} shards move, {estimate}.", plan.moves.len()))
+                let moves = plan.moves.len();
+                let verb = if moves == 1 { "moves" } else { "move" };
+                Some(format!("{} {verb}, {estimate}.", counted(moves, "shard")))
             }
             PlanState::Beginning | PlanState::Moving => None,
             PlanState::Ending => {
@@ -184,11 +188,11 @@ impl Admin<'_> {
                 return Err(AdminError::Refused(told.to_owned()));
             }
         };
-        Ok(Some(Applicable {
+        Ok(Applicable {
             question,
             plan,
             revision,
-        }))
+        })
     }
 
     /// Carries out a plan.
@@ -210,8 +214,8 @@ impl Admin<'_> {
         let unplaced = unreached(self.keys, plan).await?;
         Ok(Placing {
             targets: plan.targets(),
-            wished: None,
             unplaced,
+            ..Placing::default()
         })
     }
 

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use simshard_cluster::{Feature, Targets, require, set_targets, shard_records, wish};
+use simshard_runtime::terminal::counted;
 use simshard_topology::replication::{Epoch, ShardRecord, ShardRecords};
 use simshard_topology::{ShardId, ShardSet};
 use tokio::time::{Instant, sleep};
@@ -10,8 +11,7 @@ use tokio::time::{Instant, sleep};
 use crate::asked::{ANSWER_TIMEOUT, Cluster};
 use crate::layout::{Layout, nodes_of};
 use crate::placing::Placing;
-use crate::shares::unmet;
-use crate::{Admin, AdminError};
+use crate::{Admin, AdminError, Outlook};
 
 /// How many replicas are hot, where that is not said.
 pub const DEFAULT_HOT: u8 = 2;
@@ -49,10 +49,11 @@ impl Replication {
 /// Where shards go with another number of replicas.
 #[derive(Clone, Debug)]
 pub struct ReplicationPlan {
-    /// What is to be known before shards get fewer replicas. `None` if none does.
+    /// What is to be known before shards get fewer replicas, or nodes that do not answer lose them. `None` if neither
+    /// happens.
     pub question: Option<String>,
-    /// What was wanted, and cannot be had with the nodes there are.
-    pub unmet: Vec<String>,
+    /// What becomes of the nodes.
+    pub outlook: Outlook,
     wished: Replication,
     targets: Targets,
     /// The shards that are elsewhere.
@@ -60,10 +61,11 @@ pub struct ReplicationPlan {
 }
 
 impl Admin<'_> {
-    /// Plans where shards go with another number of replicas. Nothing is written.
+    /// Plans where shards go with another number of replicas: to nodes that answer. Nothing is written.
     ///
     /// # Errors
-    /// If there are fewer nodes, if a node would not take its shards, or while shards are being rebuilt.
+    /// If fewer nodes answer, if one would not take its shards, if no node that answers holds some of them, or while shards
+    /// are being rebuilt.
     pub async fn plan_replication(
         &self,
         wished: Replication,
@@ -73,17 +75,20 @@ impl Admin<'_> {
         refuse_rebuilt(&shard_records(self.keys).await?)?;
         let layout = Layout::read(self).await?;
         let want = wished.want;
-        let plan = layout.planned(self, &layout.nodes(None)?, want.into())?;
-        let most = layout.records.values().map(|record| record.want).max();
-        let more = most.filter(|most| *most > want);
+        layout.check_movable(ShardSet::ALL)?;
+        let plan = layout.evenly(self, &layout.takers(), want.into())?;
         // Nodes that never held a shard come to a target at once.
         let targets = ShardId::all().map(|shard| (shard, nodes_of(&plan.map, shard)));
         let targets: Targets = targets.collect();
         Ok(ReplicationPlan {
-            question: more.map(|most| format!("Shards get {want} replicas, and had {most}.")),
-            unmet: unmet(&layout, &plan),
+            question: question(&layout, want),
+            outlook: Outlook::of_plan(&layout, &plan),
             wished,
-            unplaced: layout.unplaced(&targets),
+            unplaced: Placing {
+                targets: targets.clone(),
+                ..Placing::default()
+            }
+            .not_done(&layout.records, &layout.nodes_of_stores()),
             targets,
         })
     }
@@ -126,8 +131,31 @@ impl Admin<'_> {
             targets: plan.targets,
             wished: Some((want, hot)),
             unplaced: plan.unplaced,
+            ..Placing::default()
         })
     }
+}
+
+/// What an operator is to know before that: shards that get fewer replicas, and nodes that lose theirs as they do not
+/// answer.
+fn question(layout: &Layout, want: u8) -> Option<String> {
+    let most = layout.records.values().map(|record| record.want).max();
+    let fewer = most.filter(|most| *most > want);
+    let fewer = fewer.map(|most| {
+        let replicas = counted(want, "replica");
+        format!("Shards get {replicas}, and had {most}.")
+    });
+    let silent = layout.silent().into_iter();
+    let silent = silent.filter(|node| !layout.is_drained(node));
+    let losing = silent.filter_map(|node| {
+        let held = layout.map.shards_of(&node);
+        let loses = format!(
+            "{node} does not answer, and loses shards {held}: start it first if it is to keep them."
+        );
+        (!held.is_empty()).then_some(loses)
+    });
+    let sentences: Vec<String> = fewer.into_iter().chain(losing).collect();
+    (!sentences.is_empty()).then(|| sentences.join(" "))
 }
 
 /// Refuses to open shards to searches that are yet to be filled.
@@ -144,7 +172,52 @@ fn refuse_rebuilt(records: &ShardRecords) -> Result<(), AdminError> {
 
 #[cfg(test)]
 mod tests {
+    use simshard_cluster::MemoryKeyValues;
+    use simshard_topology::NodeId;
+
     use super::*;
+    use crate::leaving::tests::Scene;
+
+    /// Of three replicas, the one on a dead node goes, though shards have it as a target.
+    #[test]
+    fn fewer_replicas_are_those_that_answer_and_who_loses_shards_is_told() {
+        let scene = Scene {
+            nodes: 4,
+            dead: vec![2, 4],
+            drained: vec![4],
+            want: 3,
+        };
+        let layout = scene.layout(|_| (vec![1, 3], Some(vec![1, 2, 3])));
+        let keys = MemoryKeyValues::new();
+        let admin = Admin::new(&keys, &|_| {});
+        let plan = layout.evenly(&admin, &layout.takers(), 2).unwrap();
+        let dead = NodeId::new("n2").unwrap();
+        assert!(plan.map.shards_of(&dead).is_empty());
+        assert_eq!(plan.map.nodes().len(), 2);
+        assert_eq!(
+            question(&layout, 2).unwrap(),
+            "Shards get 2 replicas, and had 3. n2 does not answer, and loses shards 00-ff: start it first if it is to keep \
+             them."
+        );
+        assert!(
+            question(&layout, 3)
+                .unwrap()
+                .starts_with("n2 does not answer")
+        );
+        let refused = layout.evenly(&admin, &layout.takers(), 3).unwrap_err();
+        let refused = refused.to_string();
+        assert!(
+            refused.contains("3 are needed, and 2 would be left")
+                && refused.contains("start n2, or undrain n4"),
+            "{refused}"
+        );
+        let well = Scene {
+            dead: vec![],
+            ..scene
+        };
+        let well = well.layout(|_| (vec![1, 2, 3], None));
+        assert_eq!(question(&well, 3), None);
+    }
 
     #[test]
     fn no_more_replicas_are_hot_than_there_are() {

@@ -49,6 +49,7 @@ impl Admin<'_> {
         node: &NodeId,
         change: impl Fn(&mut NodeSettings),
     ) -> Result<(), AdminError> {
+        self.check_known(node).await?;
         Ok(change_node_settings(self.keys, node, change).await?)
     }
 }

@@ -6,6 +6,7 @@ use simshard_cluster::{registered_stores, shard_records, targets};
 use simshard_topology::replication::{Epoch, ShardRecord, StoreId};
 use simshard_topology::{NodeId, ShardId, ShardSet};
 
+use crate::asked::known;
 use crate::{Admin, AdminError};
 
 /// Neighbouring shards with equal records. A replica is named by its node, or by its store if that has not registered.
@@ -79,12 +80,8 @@ impl Admin<'_> {
     pub async fn shards(&self, node: Option<&NodeId>) -> Result<Vec<ReplicaGroup>, AdminError> {
         let records = shard_records(self.keys).await?;
         let stores = registered_stores(self.keys).await?;
-        if let Some(node) = node
-            && stores.iter().all(|store| store.node != *node)
-        {
-            return Err(AdminError::UnknownNode(format!(
-                "no node {node} has registered: `simshard cluster nodes` lists them"
-            )));
+        if let Some(node) = node {
+            known(stores.iter(), node)?;
         }
         let names = stores.into_iter();
         let names: BTreeMap<StoreId, String> = names

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use simshard_topology::{Balance, NodeId, Plan, ShardMap, ShardSet};
 
 use crate::layout::Layout;
+use crate::leaving::{Leaving, left_out_text};
 
 /// What a node holds before a change and after it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -53,6 +54,14 @@ impl Outlook {
         }
     }
 
+    pub(crate) fn of_leaving(layout: &Layout, leaving: &Leaving) -> Self {
+        Self {
+            balance: leaving.balance,
+            unmet: leaving.unmet.clone(),
+            ..Self::of_map(layout, &leaving.after)
+        }
+    }
+
     /// That of a map that is no plan.
     pub(crate) fn of_map(layout: &Layout, after: &ShardMap) -> Self {
         let before = &layout.map;
@@ -81,12 +90,8 @@ impl Outlook {
 /// What was wanted, and cannot be had with the nodes there are.
 pub(crate) fn unmet(layout: &Layout, plan: &Plan) -> Vec<String> {
     let unmet = plan.unmet.iter().map(ToString::to_string);
-    let left_out = layout.left_out().into_iter().map(|node| {
-        format!(
-            "{node} does not answer, so it gets no shards: start it and run this command again, or drain it"
-        )
-    });
-    unmet.chain(left_out).collect()
+    let left_out = layout.left_out().into_iter();
+    unmet.chain(left_out.map(left_out_text)).collect()
 }
 
 /// How even a plan is, in a sentence.

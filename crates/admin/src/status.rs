@@ -86,7 +86,7 @@ impl Admin<'_> {
         }
         let layout = Layout::read(self).await?;
         check_not_short(&layout.records)?;
-        let plan = layout.planned(self, &layout.nodes(None)?, layout.replicas()?)?;
+        let plan = layout.evenly(self, &layout.nodes()?, layout.replicas()?)?;
         Ok((plan.balance, plan.moves.len()))
     }
 }

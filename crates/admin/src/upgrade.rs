@@ -57,13 +57,12 @@ pub struct UpgradeState {
 }
 
 impl UpgradeState {
-    /// The names of the processes that keep the level from being raised.
+    /// The names of the processes that keep the level from being raised. None if it is the newest already.
     #[must_use]
     pub fn waits_for(&self) -> Vec<&str> {
-        let waits_for = self
-            .processes
-            .iter()
-            .filter(|process| process.problem.is_some());
+        let is_open = self.level < self.next;
+        let processes = self.processes.iter();
+        let waits_for = processes.filter(|process| is_open && process.problem.is_some());
         waits_for.map(|process| &*process.name).collect()
     }
 

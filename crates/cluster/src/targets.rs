@@ -11,6 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
+use simshard_runtime::terminal::counted;
 use simshard_topology::replication::{ShardRecord, ShardRecords, StoreId};
 use simshard_topology::{NodeId, ShardId, ShardSet};
 use tokio::sync::watch;
@@ -79,6 +80,19 @@ pub async fn set_targets(
         }
     }
     Ok(())
+}
+
+/// Refuses targets that cannot be set now (TG1). Nothing is written.
+///
+/// # Errors
+/// As [`set_targets`].
+pub async fn check_targets(
+    keys: &dyn KeyValueStore,
+    targets: &Targets,
+) -> Result<(), MetadataError> {
+    require(keys, Feature::Moving).await?;
+    let targets: Vec<Target> = targets.iter().collect();
+    Checked::against(keys, &targets).await.map(drop)
 }
 
 /// Sets these targets, if a condition holds, and their keys are as they were read. The condition may be one of a single key.
@@ -230,8 +244,11 @@ impl Checked {
             let want = usize::from(records[&shard].want);
             if nodes.len() != want {
                 let count = nodes.len();
+                let are = if count == 1 { "is" } else { "are" };
                 return refuse(format!(
-                    "it is to have {want} replicas, and {count} nodes are named"
+                    "it is to have {}, and {} {are} named",
+                    counted(want, "replica"),
+                    counted(count, "node")
                 ));
             }
         }
@@ -318,7 +335,7 @@ mod tests {
         for (names, reason) in [
             (&["n1", "n2", "n9"][..], "no node n9 has registered"),
             (&["n1", "n2", "n3"], "node n3 is drained"),
-            (&["n1"], "it is to have 3 replicas, and 1 nodes are named"),
+            (&["n1"], "it is to have 3 replicas, and 1 node is named"),
         ] {
             let set = Targets::from([(ShardId(7), nodes(names))]);
             let refused = set_targets(&keys, &set, ShardSet::EMPTY).await.unwrap_err();

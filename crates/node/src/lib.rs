@@ -26,7 +26,7 @@ pub use simshard_storage::Options as StorageOptions;
 pub use engine::pace::COPY_RATE_BESIDE_REQUESTS;
 pub use floors::{DEFAULT_PACE, FloorPace};
 pub use fresh_start::{Obstacle, set_aside};
-pub use peers::Takeover;
+pub use peers::{PAUSE_BETWEEN_STEPS, Takeover};
 pub use peers::{
     ReplicaState, ScrubDifference, ScrubError, ScrubOptions, ScrubSummary, compare_shard,
     scrub_shard, settled_before, sum_cells_of,

@@ -88,6 +88,7 @@ fn all_to(nodes: &[&str]) -> pb::MoveShardsRequest {
     pb::MoveShardsRequest {
         shards: (0..256).collect(),
         nodes: nodes.iter().map(|&node| node.to_owned()).collect(),
+        dry_run: false,
     }
 }
 
@@ -218,6 +219,7 @@ async fn shards_get_replicas_and_a_node_takes_the_place_of_another() {
         replicas,
         hot: Some(1),
         confirmed,
+        dry_run: false,
     };
     service.set_replication(wish(2, false)).await.unwrap();
     let all = async |service: &mut Service| {
@@ -231,7 +233,7 @@ async fn shards_get_replicas_and_a_node_takes_the_place_of_another() {
         service.set_replication(wish(1, false)).await,
         Reason::NotConfirmed,
     );
-    assert!(told.contains("Shards get 1 replicas, and had 2."), "{told}");
+    assert!(told.contains("Shards get 1 replica, and had 2."), "{told}");
     let too_many = service.set_replication(wish(4, false)).await;
     let told = refused(too_many, Reason::Refused);
     assert!(told.contains("4 are needed, and 3 would be left"), "{told}");
@@ -399,7 +401,7 @@ async fn what_is_wrong_with_a_request_is_said_by_its_reason() {
     let both = service.move_shards(all_to(&["n1", "n2"])).await;
     let told = refused(both, Reason::Refused);
     assert!(
-        told.contains("it is to have 1 replicas, and 2 nodes"),
+        told.contains("it is to have 1 replica, and 2 nodes"),
         "{told}"
     );
     let nowhere = service.move_shards(all_to(&[])).await;

@@ -74,12 +74,16 @@ fn assert_listed(cluster: &ProcessCluster, directory: &Path) {
         assert!(held.contains(line), "{held}");
     }
     let metadata = format!("file:{}", cluster.metadata_file().display());
-    let shards = printed(&["cluster", "shards", "--metadata", &metadata]);
+    let list = ["cluster", "shards", "--metadata", &metadata];
     let expected = "shards\tepoch\tin_sync\thot\tlearners\ttarget\n\
-                    00\t0.2\tn1\tn1\t\t\n\
-                    01-7f\t0.1\tn1\tn1\t\t\n\
+                    00-7f\t0.1-0.2\tn1\tn1\t\t\n\
                     80-ff\t0.1\tn2\tn2\t\t\n";
-    assert_eq!(shards, expected);
+    assert_eq!(printed(&list), expected);
+    let objects = printed(&[&list[..], &["--json"]].concat());
+    let of_first =
+        |line: &str| line.contains(r#""shards":"00""#) && line.contains(r#""epoch":"0.2""#);
+    assert!(objects.lines().any(of_first), "{objects}");
+    assert_eq!(objects.lines().count(), 3);
 }
 
 /// Why the first node does not start.

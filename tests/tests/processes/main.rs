@@ -17,6 +17,7 @@ mod created_while_away;
 mod creations;
 mod cut_off_metadata;
 mod damaged_segments;
+mod dead_nodes;
 mod deletions;
 mod documents_in_memory;
 mod empty_corpora;

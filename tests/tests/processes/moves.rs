@@ -9,6 +9,7 @@ use simshard_topology::replication::StoreId;
 use tokio::task::block_in_place;
 
 use crate::failovers::get_acquainted;
+use crate::force::assert_says;
 use crate::load::{Load, create};
 use crate::records::{records, until_all};
 
@@ -135,8 +136,13 @@ async fn a_node_is_emptied_and_stops_for_good() {
     let two = all_of(&holders(&cluster).await);
     assert_eq!(two.len(), 2);
     // It gets nothing back, though it runs.
-    operate(&cluster, &["rebalance", "plan"]);
-    operate(&cluster, &["rebalance", "apply", "--yes"]);
+    let plan = tell(&cluster, &["rebalance", "plan"]);
+    assert_says(&plan, 0, "nothing is to move, so there is no plan to apply");
+    refuse(
+        &cluster,
+        &["rebalance", "apply", "--yes"],
+        "no plan is staged",
+    );
     refuse(
         &cluster,
         &["set-replication", "--replicas", "1"],

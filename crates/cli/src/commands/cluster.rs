@@ -6,6 +6,7 @@ mod init;
 mod listing;
 mod moving;
 mod nodes;
+mod patience;
 mod placing;
 mod rebalance;
 mod rebuilding;
@@ -20,7 +21,7 @@ mod upgrade;
 use std::sync::Arc;
 
 use clap::{Args, Subcommand};
-use simshard_admin::{Admin, Repeats};
+use simshard_admin::{Admin, MOST_REPLICAS, Repeats};
 use simshard_cluster::{KeyValueStore, MetadataError, key_values_with};
 use simshard_topology::NodeId;
 
@@ -70,12 +71,13 @@ A node that runs before its cluster has begun does not answer: it `waits`.")]
     Nodes(TableArgs),
     /// List which nodes hold which shards, by the records in the metadata, as TSV
     #[command(after_help = "\
-Neighbouring shards with equal records share a line: their first bytes, the
-epoch, the nodes in sync, those of them that are hot, those that learn, and the
-nodes that are to hold the shards, where an operator has chosen some. One of the
-hot nodes in sync answers a search. An epoch counts the changes of a record;
-its first part counts the times that the shard was forced, or that a cluster
-began anew, after its metadata was lost.
+Shards that are held alike share a line: their first bytes, their epochs, the
+nodes in sync, those of them that are hot, those that learn, and the nodes that
+are to hold the shards, where an operator has chosen some. One of the hot nodes
+in sync answers a search. An epoch counts the changes of a record; its first
+part counts the times that the shard was forced, or that a cluster began anew,
+after its metadata was lost. With --json, all shards of an object have one
+epoch.
 
 Examples:
   simshard cluster shards --node n2    # what n2 holds, copies or is to hold
@@ -125,7 +127,8 @@ Each node that is named comes to the shards as a learner, copies them, and holds
 them in sync. Then one that is not named leaves. So a shard never has fewer
 replicas than before. The nodes do this by themselves: the command only writes
 down where the shards are to be, and waits. End it at any time: the nodes go on.
-Another target, or --free, ends a move under way.
+Another target, or --free, ends a move under way. It prints what each node holds
+before and after.
 
 A target stays. If another node takes the shard because one of these dies, the
 shard comes back when that node does.
@@ -148,42 +151,50 @@ Examples:
   simshard cluster rebalance apply"
     )]
     Rebalance(rebalance::RebalanceCommand),
-    /// Empty a node, so that it can be stopped for good
+    /// Empty nodes, so that they can be stopped for good
     #[command(after_help = "\
-The other nodes take its shards, each an even share, while all goes on. It takes
-no others from now on, until `undrain`. The command waits until it holds
+The other nodes take their shards, each an even share, while all goes on. They
+take no others from now on, until `undrain`. The command waits until they hold
 nothing. End it at any time: the nodes go on.
 
-It is refused if fewer nodes would be left than shards have replicas, or if one
-that gets shards does not answer or has too little room on its disk. A node that
-is dead can be drained too.
+Nodes that are dead can be drained too. Others that do not answer keep what they
+hold, and get nothing. It is refused if fewer nodes would be left than shards
+have replicas, if one that gets shards has too little room on its disk, or if no
+node that answers holds some of the shards: then it says what to do.
 
 Examples:
   simshard cluster drain n2 --dry-run   # print what each node would hold
   simshard cluster drain n2             # then stop it, and remove it")]
     Drain(draining::DrainArgs),
     /// Let a node take shards again that was drained
+    #[command(after_help = "\
+Nothing moves by that: what the node held stays with the others, until a plan of
+`rebalance` gives it its share.")]
     Undrain(draining::NodeArgs),
     /// Let a node take over all that another one holds
     #[command(after_help = "\
-As `drain`, where one node gets all of the shards.
+As `drain`, where one node gets all of the shards. The other one is drained: it
+takes none until `undrain`.
 
 Example:
   simshard cluster replace n2 --with n5")]
     Replace(draining::ReplaceArgs),
     /// Forget a node that is stopped and holds nothing
     #[command(after_help = "\
-It is refused while the node answers, holds shards, or is to hold some. Started
-again, the node registers itself anew, and can take shards.")]
+It is refused while the node answers, holds shards, or is to hold some: `drain`
+moves these to others. Started again, the node registers itself anew, and can
+take shards.")]
     Remove(draining::NodeArgs),
     /// Change how many replicas shards have, while all goes on
     #[command(after_help = "\
-Nodes come to shards, or leave them, one at a time. Where shards get fewer
-replicas, it asks; scripts add --yes. The command plans where all shards are to
-be, as `rebalance plan` does, and replaces what `move` has set.
+Nodes come to shards, or leave them, one at a time. The command plans where all
+shards are to be, as `rebalance plan` does, and replaces what `move` has set.
+All go to nodes that answer. It asks where shards get fewer replicas, and where
+a node that does not answer loses its shards; scripts add --yes.
 
-Example:
-  simshard cluster set-replication --replicas 3 --hot 2")]
+Examples:
+  simshard cluster set-replication --replicas 3 --hot 2
+  simshard cluster set-replication --replicas 2 --dry-run")]
     SetReplication(replication::ReplicationArgs),
     /// Say what a node shares with nodes that fail together with it, such as a rack
     #[command(after_help = "\
@@ -262,6 +273,13 @@ pub struct TableArgs {
 
 fn node_name(text: &str) -> Result<NodeId, String> {
     NodeId::new(text).map_err(|error| error.to_string())
+}
+
+/// How many replicas there are, or how many of them are hot.
+fn count_of_replicas(text: &str) -> Result<u8, String> {
+    let number = text.parse().ok();
+    let number = number.filter(|number| (1..=MOST_REPLICAS).contains(number));
+    number.ok_or_else(|| format!("it is a whole number from 1 to {MOST_REPLICAS}"))
 }
 
 /// Does what the command says.

@@ -247,6 +247,7 @@ fn node_json(node: &v1::NodeShards) -> Value {
         v1::NodeState::Serving => "serving",
         v1::NodeState::Unreachable => "unreachable",
         v1::NodeState::CorpusNotLoaded => "corpus not loaded",
+        v1::NodeState::OtherRecords => "other records",
         v1::NodeState::Unspecified => "unknown",
     };
     json!({

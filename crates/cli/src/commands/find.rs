@@ -228,6 +228,7 @@ async fn warn_of_missing(client: &Client, corpus: &str, nodes: &BTreeSet<String>
 fn matter(state: NodeState) -> &'static str {
     match state {
         NodeState::CorpusNotLoaded => "does not hold the corpus",
+        NodeState::OtherRecords => "has other records of its shards than the router just now",
         NodeState::Unreachable | NodeState::Serving | NodeState::Unspecified => {
             "was unreachable or late"
         }

@@ -7,7 +7,7 @@ use tokio::time::Instant;
 use crate::engine::pace::Activity;
 
 /// How long a store that serves requests takes no such steps, after it has taken all that were due.
-const PAUSE: Duration = Duration::from_secs(3);
+pub const PAUSE_BETWEEN_STEPS: Duration = Duration::from_secs(3);
 
 /// When such steps were taken, and whether there are requests that they hold up.
 #[derive(Debug, Default)]
@@ -20,7 +20,9 @@ impl Cadence {
     /// Looks once more. Answers whether such steps are taken now.
     pub(super) fn look(&mut self, work_given: u64, now: Instant) -> bool {
         let serves = self.activity.look(work_given, now);
-        let has_passed = self.taken.is_none_or(|taken| now - taken >= PAUSE);
+        let has_passed = self
+            .taken
+            .is_none_or(|taken| now - taken >= PAUSE_BETWEEN_STEPS);
         !serves || has_passed
     }
 
@@ -41,11 +43,14 @@ mod tests {
         let now = Instant::now();
         assert!(cadence.look(7, now));
         cadence.note_moves(now);
-        let soon = now + PAUSE / 2;
+        let soon = now + PAUSE_BETWEEN_STEPS / 2;
         assert!(!cadence.look(8, soon));
-        assert!(cadence.look(9, now + PAUSE));
-        cadence.note_moves(now + PAUSE);
+        assert!(cadence.look(9, now + PAUSE_BETWEEN_STEPS));
+        cadence.note_moves(now + PAUSE_BETWEEN_STEPS);
         // There was no work since.
-        assert!(cadence.look(9, now + PAUSE + PAUSE / 2 + PAUSE / 4));
+        assert!(cadence.look(
+            9,
+            now + PAUSE_BETWEEN_STEPS + PAUSE_BETWEEN_STEPS / 2 + PAUSE_BETWEEN_STEPS / 4
+        ));
     }
 }

@@ -40,6 +40,7 @@ mod scrubbing;
 mod step_log;
 mod steps;
 
+pub use cadence::PAUSE_BETWEEN_STEPS;
 pub(crate) use news::{columns_of, records_of};
 pub(crate) use pings::SOON;
 pub use pings::{StoreNews, answers, ask_store, ask_store_to_count, heard_of};

@@ -26,6 +26,7 @@ impl Chosen {
         for ((says, other), shards) in self.lines(taken, own) {
             match other {
                 None => info!(%shards, "{says}"),
+                // It leaves, as something is wrong with it.
                 Some(store) if store == own => warn!(%shards, "{says}"),
                 Some(store) => {
                     let node = layout.node_of(store).map(|node| &node.id);
@@ -50,6 +51,8 @@ impl Chosen {
         let chosen = self.0.into_inner().into_iter();
         for (shard, (step, cause)) in chosen.filter(|(shard, _)| taken.contains_key(shard)) {
             let line = match cause {
+                // A move is what an operator wants.
+                Some(cause @ Cause::Surplus) => (said_of(cause), None),
                 Some(cause) => (said_of(cause), Some(own)),
                 None => line_of(step),
             };
@@ -120,20 +123,23 @@ mod tests {
                 None,
             ),
             (Step::Evict(other), None),
+            (Step::Evict(own), Some(Cause::Surplus)),
             (Step::DropLearner(own), Some(Cause::SlowDisk)),
         ];
         for (shard, (step, cause)) in (0..).zip(steps) {
             chosen.note(ShardId(shard), step, cause);
         }
         // The last one was not taken.
-        let taken = (0..4).map(|shard| (ShardId(shard), Arc::clone(&record)));
+        let taken = (0..5).map(|shard| (ShardId(shard), Arc::clone(&record)));
         let taken = taken.collect();
-        assert_eq!(chosen.causes(&taken), [Cause::Damage]);
+        assert_eq!(chosen.causes(&taken), [Cause::Damage, Cause::Surplus]);
         let lines = chosen.lines(&taken, own);
         let shards = |line: Line| lines[&line].to_string();
-        assert_eq!(lines.len(), 3);
+        assert_eq!(lines.len(), 4);
         assert_eq!(shards(line_of(Step::Evict(other))), "00,03");
         assert_eq!(shards((said_of(Cause::Damage), Some(own))), "01");
         assert_eq!(shards(("this node holds shards in sync", None)), "02");
+        // Only what is wrong with a node is a warning.
+        assert_eq!(shards((said_of(Cause::Surplus), None)), "04");
     }
 }

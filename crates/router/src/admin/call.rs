@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use simshard_admin::{Admin, AdminError, Emptying};
+use simshard_admin::{Admin, AdminError, Emptying, ReplicationPlan};
 use simshard_cluster::KeyValueStore;
-use simshard_proto::Reason;
+use simshard_proto::{Reason, admin::v1 as pb};
 use simshard_topology::ShardSet;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::timeout_at;
@@ -81,6 +81,21 @@ impl Call {
             return Ok(ShardSet::EMPTY);
         }
         let placing = self.in_time(self.admin().empty(planned)).await?;
+        Ok(placing.unplaced)
+    }
+
+    /// Changes how many replicas there are as was planned, if it is to be done. Answers the shards that move.
+    pub(super) async fn replicate(
+        &self,
+        plan: ReplicationPlan,
+        request: &pb::SetReplicationRequest,
+    ) -> Result<ShardSet, Status> {
+        if request.dry_run {
+            return Ok(ShardSet::EMPTY);
+        }
+        confirm(plan.question.as_deref(), request.confirmed)?;
+        self.in_time(self.admin().wish_for(&plan)).await?;
+        let placing = self.in_time(self.admin().place_replicas(plan)).await?;
         Ok(placing.unplaced)
     }
 

@@ -123,6 +123,7 @@ mod tests {
         let named = |nodes: &[&str], shards: &[u32]| pb::MoveShardsRequest {
             shards: shards.to_vec(),
             nodes: nodes.iter().map(|&node| node.to_owned()).collect(),
+            dry_run: false,
         };
         let (shards, nodes) = move_shards(&named(&["n2", "n1", "n2"], &[255, 0])).unwrap();
         assert_eq!((shards.to_string(), nodes.len()), ("00,ff".to_owned(), 2));
@@ -159,6 +160,7 @@ mod tests {
             replicas,
             hot,
             confirmed: false,
+            dry_run: false,
         };
         assert_eq!(replication(&request(3, None)).unwrap().hot(), 2);
         for (replicas, hot, field) in [

@@ -5,6 +5,7 @@ mod convert;
 mod decode;
 mod error;
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,6 +13,7 @@ use simshard_cluster::KeyValueStore;
 use simshard_proto::admin::v1 as pb;
 use simshard_proto::admin::v1::admin_service_server::{AdminService, AdminServiceServer};
 use simshard_proto::{MAX_MESSAGE_BYTES, Reason, shards_from};
+use simshard_topology::ShardSet;
 use tokio::sync::Semaphore;
 use tonic::{Request, Response, Status};
 
@@ -139,8 +141,6 @@ impl AdminService for AdminGrpc {
         let call = self.call(&request)?;
         let pb::ApplyPlanRequest { plan_id, confirmed } = request.into_inner();
         let plan = call.in_time(call.admin().applicable()).await?;
-        let plan = plan
-            .ok_or_else(|| Reason::Refused.status("no plan is staged: DrawPlan draws one", []))?;
         if !plan_id.is_empty() && plan.id() != plan_id {
             let problem = format!(
                 "another plan has been drawn since, {}: look at it",
@@ -190,11 +190,17 @@ impl AdminService for AdminGrpc {
     ) -> Answer<pb::MoveShardsResponse> {
         let call = self.call(&request)?;
         let (shards, nodes) = decode::move_shards(request.get_ref())?;
-        let placing = call
-            .in_time(call.admin().move_shards(shards, &nodes))
-            .await?;
+        let planned = call.in_time(call.admin().plan_move(shards, &nodes)).await?;
+        let shares = convert::shares(&planned.outlook);
+        let moving = if request.get_ref().dry_run {
+            ShardSet::EMPTY
+        } else {
+            let placing = call.in_time(call.admin().move_shards(planned)).await?;
+            placing.unplaced
+        };
         Ok(Response::new(pb::MoveShardsResponse {
-            moving_shards: shards_from(placing.unplaced),
+            moving_shards: shards_from(moving),
+            shares,
             warnings: call.warnings(),
         }))
     }
@@ -216,7 +222,8 @@ impl AdminService for AdminGrpc {
         let call = self.call(&request)?;
         let pb::DrainNodeRequest { node, dry_run } = request.into_inner();
         let node = decode::node("node", &node)?;
-        let planned = call.in_time(call.admin().plan_drain(&node)).await?;
+        let nodes = BTreeSet::from([node]);
+        let planned = call.in_time(call.admin().plan_drain(&nodes)).await?;
         let moving = call.empty(&planned, dry_run).await?;
         Ok(Response::new(pb::DrainNodeResponse {
             moving_shards: shards_from(moving),
@@ -270,13 +277,12 @@ impl AdminService for AdminGrpc {
         let call = self.call(&request)?;
         let wished = decode::replication(request.get_ref())?;
         let plan = call.in_time(call.admin().plan_replication(wished)).await?;
-        confirm(plan.question.as_deref(), request.get_ref().confirmed)?;
-        let unmet = plan.unmet.clone();
-        call.in_time(call.admin().wish_for(&plan)).await?;
-        let placing = call.in_time(call.admin().place_replicas(plan)).await?;
+        let outlook = plan.outlook.clone();
+        let moving = call.replicate(plan, request.get_ref()).await?;
         Ok(Response::new(pb::SetReplicationResponse {
-            moving_shards: shards_from(placing.unplaced),
-            warnings: call.warnings_and(unmet),
+            moving_shards: shards_from(moving),
+            shares: convert::shares(&outlook),
+            warnings: call.warnings_and(outlook.unmet),
         }))
     }
 

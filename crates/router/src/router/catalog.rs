@@ -189,7 +189,10 @@ impl Router {
         let corpus = OpenCorpus::new(record.clone())?;
         let mut silent = Failures::default();
         for (node, answer) in self.contents(&corpus, deadline).await? {
-            if answer == Err(NodeState::Unreachable) {
+            if matches!(
+                answer,
+                Err(NodeState::Unreachable | NodeState::OtherRecords)
+            ) {
                 let shards = self.cluster.view().shards_of(&node);
                 silent.nodes.insert(node.id, shards);
             }
@@ -266,9 +269,9 @@ impl Router {
                     | CallError::Silent
                     | CallError::Unreachable
                     | CallError::NoMemory
-                    | CallError::WrongEpoch
                     | CallError::Cold(_),
                 ) => Err(NodeState::Unreachable),
+                Err(CallError::WrongEpoch) => Err(NodeState::OtherRecords),
                 Err(CallError::Refused(status)) => {
                     return Err(RouterError::Node {
                         node: node.id,

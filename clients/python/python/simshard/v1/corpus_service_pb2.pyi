@@ -21,6 +21,7 @@ class NodeState(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     NODE_STATE_SERVING: _ClassVar[NodeState]
     NODE_STATE_UNREACHABLE: _ClassVar[NodeState]
     NODE_STATE_CORPUS_NOT_LOADED: _ClassVar[NodeState]
+    NODE_STATE_OTHER_RECORDS: _ClassVar[NodeState]
 CORPUS_STATE_UNSPECIFIED: CorpusState
 CORPUS_STATE_LIVE: CorpusState
 CORPUS_STATE_DELETING: CorpusState
@@ -29,6 +30,7 @@ NODE_STATE_UNSPECIFIED: NodeState
 NODE_STATE_SERVING: NodeState
 NODE_STATE_UNREACHABLE: NodeState
 NODE_STATE_CORPUS_NOT_LOADED: NodeState
+NODE_STATE_OTHER_RECORDS: NodeState
 
 class Corpus(_message.Message):
     __slots__ = ("name", "blocks", "distance", "recipe", "create_time", "state")

@@ -1,25 +1,26 @@
 //! `simshard cluster drain`, `undrain`, `replace` and `remove`: nodes that leave, and those that come for them.
 
+use std::collections::BTreeSet;
+
 use clap::Args;
 use simshard_admin::Emptying;
 use simshard_cluster::KeyValueStore;
 use simshard_topology::NodeId;
 
-use super::placing::Wait;
+use super::placing::PlannedArgs;
 use super::{MetadataArgs, admin, node_name, shares};
-use crate::args::JsonArgs;
 use crate::completion;
 use crate::say::note;
 
 /// Arguments of `cluster drain`.
 #[derive(Args, Debug)]
 pub struct DrainArgs {
-    /// The node that is to hold nothing
-    #[arg(value_name = "NODE", value_parser = node_name, add = completion::nodes())]
-    pub node: NodeId,
+    /// The nodes that are to hold nothing
+    #[arg(value_name = "NODE", required = true, value_parser = node_name, add = completion::nodes())]
+    pub nodes: Vec<NodeId>,
     /// How it is done.
     #[command(flatten)]
-    pub emptying: EmptyingArgs,
+    pub planned: PlannedArgs,
 }
 
 /// Arguments of `cluster replace`.
@@ -33,24 +34,7 @@ pub struct ReplaceArgs {
     pub by: NodeId,
     /// How it is done.
     #[command(flatten)]
-    pub emptying: EmptyingArgs,
-}
-
-/// Arguments of the verbs that empty a node.
-#[derive(Args, Debug)]
-pub struct EmptyingArgs {
-    /// Only print what each node would hold
-    #[arg(long)]
-    pub dry_run: bool,
-    /// How that is printed.
-    #[command(flatten)]
-    pub output: JsonArgs,
-    /// Whether to wait.
-    #[command(flatten)]
-    pub wait: Wait,
-    /// Where the metadata is.
-    #[command(flatten)]
-    pub metadata: MetadataArgs,
+    pub planned: PlannedArgs,
 }
 
 /// Arguments of `cluster undrain` and `remove`.
@@ -64,36 +48,46 @@ pub struct NodeArgs {
     pub metadata: MetadataArgs,
 }
 
-/// Empties a node.
+/// Empties nodes.
 pub(super) async fn drain(args: &DrainArgs) -> anyhow::Result<()> {
-    let keys = args.emptying.metadata.keys()?;
-    let planned = admin(&*keys).plan_drain(&args.node).await?;
-    empty(&*keys, &args.node, &planned, &args.emptying).await
+    let keys = args.planned.metadata.keys()?;
+    let nodes: BTreeSet<NodeId> = args.nodes.iter().cloned().collect();
+    let planned = admin(&*keys).plan_drain(&nodes).await?;
+    empty(&*keys, &nodes, &planned, &args.planned).await
 }
 
 /// Lets a node take the place of another one.
 pub(super) async fn replace(args: &ReplaceArgs) -> anyhow::Result<()> {
-    let keys = args.emptying.metadata.keys()?;
+    let keys = args.planned.metadata.keys()?;
     let planned = admin(&*keys).plan_replacement(&args.node, &args.by).await?;
-    empty(&*keys, &args.node, &planned, &args.emptying).await
+    let nodes = BTreeSet::from([args.node.clone()]);
+    empty(&*keys, &nodes, &planned, &args.planned).await
 }
 
-/// Prints what each node would hold. Then lets a node take no more shards, and moves those that it holds.
+/// Prints what each node would hold. Then lets nodes take no more shards, and moves those that they hold.
 async fn empty(
     keys: &dyn KeyValueStore,
-    node: &NodeId,
+    nodes: &BTreeSet<NodeId>,
     planned: &Emptying,
-    args: &EmptyingArgs,
+    args: &PlannedArgs,
 ) -> anyhow::Result<()> {
     shares::print(&planned.outlook, args.output)?;
+    if planned.is_empty() {
+        note("nothing is to move");
+    }
     if args.dry_run {
         return Ok(());
     }
     let placing = admin(keys).empty(planned).await?;
-    args.wait.until(&placing, keys).await?;
-    if !args.wait.no_wait {
+    if !planned.is_empty() {
+        args.wait.until(&placing, keys).await?;
+        if args.wait.no_wait {
+            return Ok(());
+        }
+    }
+    for node in nodes {
         note(format!(
-            "{node} holds nothing: stop it, and then `simshard cluster remove {node}`"
+            "{node} holds nothing, and takes nothing: stop it, and then `simshard cluster remove {node}`"
         ));
     }
     Ok(())

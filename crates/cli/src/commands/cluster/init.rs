@@ -1,22 +1,21 @@
 //! `simshard cluster init` and `adopt`: a cluster begins with the nodes that have registered.
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
 
 use clap::{Args, ValueHint};
 use simshard_admin::{Cluster, DEFAULT_HOT};
 use simshard_cluster::{
-    FileStore, KeyValueError, KeyValueStore, MetadataError, MetadataStore, RegisteredStore,
+    FileStore, KeyValueStore, MetadataError, MetadataStore, RegisteredStore,
     has_records_without_cluster, initialize, registered_stores, wait_for_stores, waiting_stores,
 };
 use simshard_topology::{NodeId, ShardMap, plan_evenly};
-use tokio::time::{Instant, sleep};
 
+use super::patience::patiently;
 use super::{MetadataArgs, admin, node_name, repeat_if_raced};
 use crate::completion;
-use crate::embedded;
+use crate::embedded::{self, EMBEDDED_NODE};
 use crate::exit::UsageError;
 use crate::say::{note, warn};
 
@@ -28,11 +27,11 @@ pub struct InitArgs {
     pub nodes: Option<u16>,
     /// How many nodes hold each shard. With several, the cluster goes on when one of them dies, without an operator
     /// [default: 3, or all nodes if they are fewer]
-    #[arg(long, value_name = "N", conflicts_with = "cluster", value_parser = clap::value_parser!(u8).range(1..=5))]
+    #[arg(long, value_name = "N", conflicts_with = "cluster", value_parser = super::count_of_replicas)]
     pub replicas: Option<u8>,
     /// How many of them answer searches. Only these take memory for tables. Another takes over when one dies
     /// [default: 2, or all replicas if they are fewer]
-    #[arg(long, value_name = "N", conflicts_with = "cluster", value_parser = clap::value_parser!(u8).range(1..=5))]
+    #[arg(long, value_name = "N", conflicts_with = "cluster", value_parser = super::count_of_replicas)]
     pub hot: Option<u8>,
     /// A layout file whose nodes, and their shards, the cluster has
     #[arg(long, value_name = "FILE", conflicts_with = "nodes", value_hint = ValueHint::FilePath)]
@@ -56,12 +55,6 @@ pub struct AdoptArgs {
     pub metadata: MetadataArgs,
 }
 
-/// How long metadata may not answer when the command begins.
-const PATIENCE: Duration = Duration::from_secs(30);
-
-/// Between two attempts to read it.
-const PAUSE: Duration = Duration::from_millis(300);
-
 /// Replicas of each shard, where there are as many nodes.
 const REPLICAS: u8 = 3;
 
@@ -81,8 +74,8 @@ pub(super) async fn run(args: &InitArgs) -> anyhow::Result<()> {
 pub(super) async fn adopt(args: &AdoptArgs) -> anyhow::Result<()> {
     embedded::corpora(&args.data).await?;
     let keys = args.metadata.keys()?;
-    wait_for_metadata(&*keys).await?;
-    let nodes = wait_for_nodes(&keys, |nodes| count_missing(1, nodes)).await?;
+    patiently(async || registered_stores(&*keys).await).await?;
+    let nodes = wait_for_nodes(&keys, |nodes| adopter_missing(&args.data, nodes)).await?;
     if nodes.len() > 1 {
         let names = listed(&nodes);
         let problem = format!(
@@ -97,8 +90,9 @@ pub(super) async fn adopt(args: &AdoptArgs) -> anyhow::Result<()> {
     let map = plan_evenly(None, &nodes, 1)?;
     repeat_if_raced(async || Ok(initialize(&*keys, &map, 1, &corpora, &[]).await?)).await?;
     let count = corpora.records().count();
+    let corpora = if count == 1 { "corpus" } else { "corpora" };
     note(format!(
-        "the cluster has begun: {}, with {count} corpora",
+        "the cluster has begun: {}, with {count} {corpora}",
         shares(&map)
     ));
     Ok(())
@@ -112,7 +106,7 @@ async fn begin(args: &InitArgs) -> anyhow::Result<()> {
         return Err(UsageError(problem).into());
     }
     let keys = args.metadata.keys()?;
-    wait_for_metadata(&*keys).await?;
+    patiently(async || registered_stores(&*keys).await).await?;
     if let Some(fault) = keys.known_fault().await {
         warn(format!("warning: {fault}"));
     }
@@ -138,29 +132,6 @@ async fn begin(args: &InitArgs) -> anyhow::Result<()> {
     initialize(&*keys, &map, hot, &corpora, &args.lost).await?;
     note(format!("the cluster has begun: {}", shares(&map)));
     Ok(())
-}
-
-/// Waits a while for metadata that does not answer: it may start at the same time.
-async fn wait_for_metadata(keys: &dyn KeyValueStore) -> Result<(), MetadataError> {
-    let started = Instant::now();
-    let mut is_told = false;
-    loop {
-        match registered_stores(keys).await {
-            Err(error) if is_unreachable(&error) && started.elapsed() < PATIENCE => {
-                if !is_told {
-                    note(format!("waiting for the metadata: {error}"));
-                }
-                is_told = true;
-            }
-            read => return read.map(|_| ()),
-        }
-        sleep(PAUSE).await;
-    }
-}
-
-fn is_unreachable(error: &MetadataError) -> bool {
-    let unreachable = |error: &KeyValueError| matches!(error, KeyValueError::Unreachable { .. });
-    matches!(error, MetadataError::KeyValues(error) if unreachable(error))
 }
 
 /// Refuses to write over the records of a cluster that lost its key while nodes serve by them: these would end. An attempt
@@ -212,6 +183,17 @@ fn names_missing(map: &ShardMap, nodes: &BTreeSet<NodeId>) -> Option<String> {
     let missing = map.nodes().iter().filter(|node| !nodes.contains(node));
     let missing = listed(missing);
     (!missing.is_empty()).then(|| format!("{missing} not registered yet"))
+}
+
+/// What `adopt` waits for. The single process may run still: then no node can have its directory.
+fn adopter_missing(data: &Path, nodes: &BTreeSet<NodeId>) -> Option<String> {
+    let data = data.display();
+    nodes.is_empty().then(|| {
+        format!(
+            "none has registered; stop `simshard serve --data {data}` if it runs still, and then start `simshard serve node \
+             --data {data}/{EMBEDDED_NODE}` with the same --metadata"
+        )
+    })
 }
 
 fn count_missing(count: usize, nodes: &BTreeSet<NodeId>) -> Option<String> {
@@ -308,6 +290,18 @@ mod tests {
         let other = repeat_if_raced(async || attempt(Some(MetadataError::NoCluster)).await);
         assert!(other.await.is_err());
         assert_eq!(tries.get(), 1);
+    }
+
+    #[test]
+    fn who_adopts_is_told_at_once_to_stop_the_single_process() {
+        let told = adopter_missing(Path::new("data"), &BTreeSet::new()).unwrap();
+        assert!(
+            told.contains("stop `simshard serve --data data` if")
+                && told.contains("--data data/local`"),
+            "{told}"
+        );
+        let there = BTreeSet::from([node("n1")]);
+        assert_eq!(adopter_missing(Path::new("data"), &there), None);
     }
 
     #[test]

@@ -16,12 +16,8 @@ use crate::say;
 pub(super) struct Listing {
     /// The names of the columns.
     head: &'static str,
-    rows: Vec<Row>,
-}
-
-struct Row {
-    columns: String,
-    object: Value,
+    rows: Vec<String>,
+    objects: Vec<Value>,
 }
 
 impl Listing {
@@ -29,23 +25,34 @@ impl Listing {
         Self {
             head,
             rows: Vec::new(),
+            objects: Vec::new(),
         }
     }
 
     /// Adds a row, by its columns and as an object.
     pub(super) fn push(&mut self, columns: String, object: Value) {
-        self.rows.push(Row { columns, object });
+        self.push_row(columns);
+        self.push_object(object);
+    }
+
+    /// Adds a row of the table alone.
+    pub(super) fn push_row(&mut self, columns: String) {
+        self.rows.push(columns);
+    }
+
+    /// Adds an object alone.
+    pub(super) fn push_object(&mut self, object: Value) {
+        self.objects.push(object);
     }
 
     fn print(&self, json: bool) -> anyhow::Result<()> {
         if json {
-            let mut objects = self.rows.iter().map(|row| &row.object);
-            return objects.try_for_each(say::print_json);
+            return self.objects.iter().try_for_each(say::print_json);
         }
         let mut text = self.head.to_owned();
         for row in &self.rows {
             text.push('\n');
-            text.push_str(&row.columns);
+            text.push_str(row);
         }
         say::print(text)
     }

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use clap::Args;
 use simshard_topology::{NodeId, ShardSet};
 
-use super::placing::Wait;
-use super::{MetadataArgs, admin, node_name};
+use super::placing::PlannedArgs;
+use super::{admin, node_name, shares};
 use crate::completion;
 use crate::say::note;
 
@@ -20,19 +20,16 @@ pub struct MoveArgs {
     #[arg(long, value_name = "NODE,…", value_delimiter = ',', value_parser = node_name, add = completion::nodes(), required_unless_present = "free")]
     pub to: Vec<NodeId>,
     /// Let the shards be anywhere: they stay where they are, and a move under way ends
-    #[arg(long, conflicts_with = "to")]
+    #[arg(long, conflicts_with_all = ["to", "dry_run", "json"])]
     pub free: bool,
-    /// Whether to wait.
+    /// How it is done.
     #[command(flatten)]
-    pub wait: Wait,
-    /// Where the metadata is.
-    #[command(flatten)]
-    pub metadata: MetadataArgs,
+    pub planned: PlannedArgs,
 }
 
 /// Moves shards to the nodes that are named.
 pub(super) async fn run(args: &MoveArgs) -> anyhow::Result<()> {
-    let keys = args.metadata.keys()?;
+    let keys = args.planned.metadata.keys()?;
     let admin = admin(&*keys);
     if args.free {
         admin.free_shards(args.shards).await?;
@@ -40,6 +37,11 @@ pub(super) async fn run(args: &MoveArgs) -> anyhow::Result<()> {
         return Ok(());
     }
     let nodes: BTreeSet<NodeId> = args.to.iter().cloned().collect();
-    let placing = admin.move_shards(args.shards, &nodes).await?;
-    args.wait.until(&placing, &*keys).await
+    let planned = admin.plan_move(args.shards, &nodes).await?;
+    shares::print(&planned.outlook, args.planned.output)?;
+    if args.planned.dry_run {
+        return Ok(());
+    }
+    let placing = admin.move_shards(planned).await?;
+    args.planned.wait.until(&placing, &*keys).await
 }

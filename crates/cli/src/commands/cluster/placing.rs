@@ -8,6 +8,8 @@ use simshard_admin::{Open, Placing, Progress};
 use simshard_cluster::{KeyValueStore, paused};
 use tokio::time::{Instant, sleep};
 
+use super::MetadataArgs;
+use crate::args::JsonArgs;
 use crate::progress;
 use crate::say::note;
 
@@ -28,6 +30,23 @@ pub struct Wait {
     pub no_wait: bool,
 }
 
+/// Arguments of the verbs that plan where shards go.
+#[derive(Args, Debug)]
+pub struct PlannedArgs {
+    /// Only print what each node would hold
+    #[arg(long)]
+    pub dry_run: bool,
+    /// How that is printed.
+    #[command(flatten)]
+    pub output: JsonArgs,
+    /// Whether to wait.
+    #[command(flatten)]
+    pub wait: Wait,
+    /// Where the metadata is.
+    #[command(flatten)]
+    pub metadata: MetadataArgs,
+}
+
 /// When shards arrived last, and whether a standstill was told since then.
 struct Arrivals {
     open: usize,
@@ -44,20 +63,23 @@ impl Arrivals {
         }
     }
 
-    /// What to say of what is open now: once for each standstill, and only if a node lacks shards.
+    /// What to say of what is open now: once for each standstill, and only if nodes lack shards, or keep them.
     fn look(&mut self, open: &Open) -> Option<String> {
         if open.shards < self.open {
             (self.open, self.last, self.is_told) = (open.shards, Instant::now(), false);
         }
-        if self.is_told || self.last.elapsed() < STANDSTILL || open.lacking.is_empty() {
+        let is_known = !open.lacking.is_empty() || !open.staying.is_empty();
+        if self.is_told || self.last.elapsed() < STANDSTILL || !is_known {
             return None;
         }
         self.is_told = true;
         let lacking = open.lacking.iter();
-        let lacking = lacking.map(|(node, shards)| format!("{node} for shards {shards}"));
-        let lacking = lacking.collect::<Vec<_>>().join(", ");
+        let lacking = lacking.map(|(node, shards)| format!("{node} to hold shards {shards}"));
+        let staying = open.staying.iter();
+        let staying = staying.map(|(node, shards)| format!("{node} to leave shards {shards}"));
+        let all = lacking.chain(staying).collect::<Vec<_>>().join(", ");
         Some(format!(
-            "still waiting for {lacking}: `simshard cluster nodes` shows whether they run"
+            "still waiting for {all}: `simshard cluster nodes` shows whether they run"
         ))
     }
 }
@@ -70,7 +92,11 @@ impl Wait {
         keys: &dyn KeyValueStore,
     ) -> anyhow::Result<()> {
         if self.no_wait {
-            note("the nodes move the shards: `simshard cluster shards` shows how far they are");
+            note(if placing.unplaced.is_empty() {
+                "nothing is to move: the shards are there already"
+            } else {
+                "the nodes move the shards: `simshard cluster shards` shows how far they are"
+            });
             return Ok(());
         }
         if paused(keys).await.is_ok_and(|since| since.is_some()) {
@@ -146,6 +172,7 @@ mod tests {
         let open = |count, lacking| Open {
             shards: count,
             lacking,
+            staying: BTreeMap::new(),
         };
         let lacking = BTreeMap::from([(node, shards)]);
         let mut arrivals = Arrivals::new();
@@ -154,7 +181,7 @@ mod tests {
         // Tables that are still to be made are no node's lack.
         assert_eq!(arrivals.look(&open(3, BTreeMap::new())), None);
         let told = arrivals.look(&open(3, lacking.clone())).unwrap();
-        assert!(told.contains("n4 for shards 40-41:"), "{told}");
+        assert!(told.contains("n4 to hold shards 40-41:"), "{told}");
         tokio::time::advance(STANDSTILL).await;
         assert_eq!(arrivals.look(&open(3, lacking.clone())), None);
         // Another shard arrived: the next standstill is told again.

@@ -109,7 +109,7 @@ async fn draw(args: &PlanArgs) -> anyhow::Result<()> {
     let drawn = admin.draw_plan().await?;
     shares::print(&drawn.outlook, args.output)?;
     if drawn.is_empty() {
-        note("nothing to move");
+        note("nothing is to move, so there is no plan to apply");
         return Ok(admin.stage(&drawn).await?);
     }
     note(&drawn.estimate);
@@ -124,7 +124,7 @@ async fn shown(keys: &dyn KeyValueStore) -> anyhow::Result<Listing> {
     let admin = admin(keys);
     if let Some(since) = admin.paused().await? {
         note(format!(
-            "moves are paused since {} ago: `simshard cluster rebalance resume` lets them go on",
+            "moves were paused {} ago: `simshard cluster rebalance resume` lets them go on",
             ago(since)
         ));
     }
@@ -154,10 +154,7 @@ fn ago(then: u64) -> String {
 async fn apply(args: &ApplyArgs) -> anyhow::Result<()> {
     let keys = args.metadata.keys()?;
     let admin = admin(&*keys);
-    let Some(plan) = admin.applicable().await? else {
-        note(NONE_STAGED);
-        return Ok(());
-    };
+    let plan = admin.applicable().await?;
     if let Some(question) = &plan.question {
         args.confirmation.ask(question)?;
     }

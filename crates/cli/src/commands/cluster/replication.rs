@@ -2,9 +2,10 @@
 
 use clap::Args;
 use simshard_admin::Replication;
+use simshard_runtime::terminal::counted;
 
-use super::placing::Wait;
-use super::{MetadataArgs, admin, shares};
+use super::placing::PlannedArgs;
+use super::{admin, shares};
 use crate::confirmation::Confirmation;
 use crate::exit::UsageError;
 use crate::say::note;
@@ -13,20 +14,17 @@ use crate::say::note;
 #[derive(Args, Debug)]
 pub struct ReplicationArgs {
     /// How many nodes hold each shard
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=5))]
+    #[arg(long, value_name = "N", value_parser = super::count_of_replicas)]
     pub replicas: u8,
     /// How many of them answer searches [default: 2, or all replicas if they are fewer]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=5))]
+    #[arg(long, value_name = "N", value_parser = super::count_of_replicas)]
     pub hot: Option<u8>,
-    /// Whether to ask, where shards get fewer replicas.
+    /// Whether to ask, where shards get fewer replicas, or nodes that do not answer lose theirs.
     #[command(flatten)]
     pub confirmation: Confirmation,
-    /// Whether to wait.
+    /// How it is done.
     #[command(flatten)]
-    pub wait: Wait,
-    /// Where the metadata is.
-    #[command(flatten)]
-    pub metadata: MetadataArgs,
+    pub planned: PlannedArgs,
 }
 
 pub(super) async fn run(args: &ReplicationArgs) -> anyhow::Result<()> {
@@ -35,18 +33,22 @@ pub(super) async fn run(args: &ReplicationArgs) -> anyhow::Result<()> {
         let hot = args.hot.unwrap_or_default();
         return Err(UsageError(format!("--hot {hot} is more than --replicas {want}")).into());
     };
-    let keys = args.metadata.keys()?;
+    let keys = args.planned.metadata.keys()?;
     let admin = admin(&*keys);
     let plan = admin.plan_replication(wished).await?;
-    shares::warn_of(&plan.unmet);
+    shares::print(&plan.outlook, args.planned.output)?;
+    if args.planned.dry_run {
+        if let Some(question) = &plan.question {
+            note(question);
+        }
+        return Ok(());
+    }
     if let Some(question) = &plan.question {
         args.confirmation.ask(question)?;
     }
     admin.wish_for(&plan).await?;
-    let hot = wished.hot();
-    note(format!(
-        "shards are to have {want} replicas, {hot} of them hot"
-    ));
+    let (replicas, hot) = (counted(want, "replica"), wished.hot());
+    note(format!("shards are to have {replicas}, {hot} of them hot"));
     let placing = admin.place_replicas(plan).await?;
-    args.wait.until(&placing, &*keys).await
+    args.planned.wait.until(&placing, &*keys).await
 }

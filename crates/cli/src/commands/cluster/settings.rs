@@ -2,7 +2,7 @@
 
 use std::num::NonZeroU32;
 
-use clap::Args;
+use clap::{ArgGroup, Args};
 use simshard_topology::NodeId;
 
 use super::{MetadataArgs, admin, node_name};
@@ -14,15 +14,16 @@ const PLAN_ANEW: &str = "no shard moves by that: `simshard cluster rebalance pla
 
 /// Arguments of `cluster set-zone`.
 #[derive(Args, Debug)]
+#[command(group = ArgGroup::new("zone_or_none").args(["zone", "none"]).required(true))]
 pub struct ZoneArgs {
     /// The node
     #[arg(value_name = "NODE", value_parser = node_name, add = completion::nodes())]
     pub node: NodeId,
     /// What fails together, such as a rack: lower case letters, digits and hyphens
-    #[arg(value_name = "ZONE", value_parser = node_name, required_unless_present = "none")]
+    #[arg(value_name = "ZONE", value_parser = zone_name)]
     pub zone: Option<NodeId>,
     /// Put the node in no zone
-    #[arg(long, conflicts_with = "zone")]
+    #[arg(long)]
     pub none: bool,
     /// Where the metadata is.
     #[command(flatten)]
@@ -36,7 +37,7 @@ pub struct CapacityArgs {
     #[arg(value_name = "NODE", value_parser = node_name, add = completion::nodes())]
     pub node: NodeId,
     /// Its share of the documents, in proportion to the shares of other nodes, such as its memory in GB
-    #[arg(value_name = "N")]
+    #[arg(value_name = "N", value_parser = positive)]
     pub capacity: NonZeroU32,
     /// Where the metadata is.
     #[command(flatten)]
@@ -45,15 +46,16 @@ pub struct CapacityArgs {
 
 /// Arguments of `cluster set-limits`.
 #[derive(Args, Debug)]
+#[command(group = ArgGroup::new("rate_or_none").args(["copy_rate", "none"]).required(true))]
 pub struct LimitsArgs {
     /// The node
     #[arg(value_name = "NODE", value_parser = node_name, add = completion::nodes())]
     pub node: NodeId,
     /// How many megabytes of shards it may receive in a second, and how many it may send
-    #[arg(long, value_name = "MB", required_unless_present = "none")]
+    #[arg(long, value_name = "MB", value_parser = positive)]
     pub copy_rate: Option<NonZeroU32>,
     /// Set no limit: the node gives way to requests
-    #[arg(long, conflicts_with = "copy_rate")]
+    #[arg(long)]
     pub none: bool,
     /// Where the metadata is.
     #[command(flatten)]
@@ -81,6 +83,24 @@ pub(super) async fn set_capacity(args: &CapacityArgs) -> anyhow::Result<()> {
 /// Says how fast a node may copy shards.
 pub(super) async fn set_limits(args: &LimitsArgs) -> anyhow::Result<()> {
     let keys = args.metadata.keys()?;
-    let rate = args.copy_rate;
-    Ok(admin(&*keys).set_copy_rate(&args.node, rate).await?)
+    let (node, rate) = (&args.node, args.copy_rate);
+    admin(&*keys).set_copy_rate(node, rate).await?;
+    note(match rate {
+        Some(rate) => format!("{node} copies {rate} MB a second at most from now on"),
+        None => format!("{node} has no limit from now on: it gives way to requests"),
+    });
+    Ok(())
+}
+
+/// A zone is named like a node.
+fn zone_name(text: &str) -> Result<NodeId, String> {
+    NodeId::new(text).map_err(|_| {
+        "a zone has 1 to 64 lower case letters, digits and hyphens, and begins with no hyphen; --none puts the node in none"
+            .to_owned()
+    })
+}
+
+fn positive(text: &str) -> Result<NonZeroU32, String> {
+    let number = text.parse();
+    number.map_err(|_| format!("it is a whole number from 1 to {}", u32::MAX))
 }

@@ -40,11 +40,7 @@ pub(super) fn print(outlook: &Outlook, output: JsonArgs) -> anyhow::Result<()> {
     if let Some(balance) = outlook.balance {
         note(balance_text(balance));
     }
-    warn_of(&outlook.unmet);
+    let unmet = outlook.unmet.iter();
+    unmet.for_each(|unmet| say_warning(unmet));
     Ok(())
-}
-
-/// Warns of what was wanted, and cannot be had with the nodes there are.
-pub(super) fn warn_of(unmet: &[String]) {
-    unmet.iter().for_each(|unmet| say_warning(unmet));
 }

@@ -94,7 +94,7 @@ async fn list(keys: &dyn KeyValueStore) -> anyhow::Result<Listing> {
     let UpgradeState { level, next, .. } = upgrade;
     let is_ready = waits_for.is_empty();
     let details = if level == next {
-        "the newest level that this program knows".to_owned()
+        "nothing is to be done: it is the newest level that this program knows".to_owned()
     } else if is_ready {
         format!("`simshard cluster upgrade finalize` raises it to {next}")
     } else {

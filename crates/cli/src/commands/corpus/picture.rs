@@ -71,6 +71,7 @@ impl Row {
             NodeState::Serving => node.document_counts.iter().sum::<u64>().to_string(),
             NodeState::Unreachable => "unreachable".to_owned(),
             NodeState::CorpusNotLoaded => "does not hold it".to_owned(),
+            NodeState::OtherRecords => "has other records".to_owned(),
             NodeState::Unspecified => "unknown".to_owned(),
         };
         Self {
@@ -129,6 +130,17 @@ node-2  08-0f             9  ▁█
 n3      10-17   unreachable
 ";
         assert_eq!(picture(&nodes), expected);
+    }
+
+    #[test]
+    fn a_node_with_other_records_is_no_unreachable_one() {
+        let node = NodeShards {
+            node: "n1".to_owned(),
+            state: NodeState::OtherRecords.into(),
+            ..NodeShards::default()
+        };
+        let picture = picture(&[node]);
+        assert!(picture.contains("  has other records\n"), "{picture}");
     }
 
     #[test]

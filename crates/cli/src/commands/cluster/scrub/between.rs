@@ -11,6 +11,7 @@ use simshard_cluster::{CorpusState, KeyValueStore, RegisteredStore, recorded_cor
 use simshard_node::{ScrubDifference, ScrubError, compare_shard, settled_before, sum_cells_of};
 use simshard_topology::{CorpusUid, ShardId, ShardSet, Version};
 
+use super::super::patience::patiently;
 use super::manner::{Manner, Patience, Places, SHOWN, state_text, state_value};
 use crate::args::JsonArgs;
 use crate::progress;
@@ -159,7 +160,7 @@ struct Comparison<'a> {
 
 impl<'a> Comparison<'a> {
     async fn begin(keys: &'a dyn KeyValueStore, manner: Manner) -> anyhow::Result<Self> {
-        let corpora = recorded_corpora(keys).await?;
+        let corpora = patiently(async || recorded_corpora(keys).await).await?;
         let live = corpora
             .records()
             .filter(|record| record.state == CorpusState::Live);

@@ -12,6 +12,7 @@ use simshard_topology::ShardId;
 use simshard_topology::replication::{ShardRecords, State, StoreId};
 use tokio::time::sleep;
 
+use super::super::patience::patiently;
 use crate::args::JsonArgs;
 
 /// How long attempts are repeated that fail, as records change, or a node does not answer.
@@ -62,8 +63,10 @@ pub(super) struct Places {
 
 impl Places {
     pub(super) async fn read(keys: &dyn KeyValueStore) -> anyhow::Result<Self> {
-        let records = shard_records(keys).await?;
-        let stores = registered_stores(keys).await?.into_iter();
+        // A command that compares for long must not end with a failed reading.
+        let records = patiently(async || shard_records(keys).await).await?;
+        let stores = patiently(async || registered_stores(keys).await).await?;
+        let stores = stores.into_iter();
         let stores = stores.map(|store| (store.id, store)).collect();
         Ok(Self { records, stores })
     }

@@ -1,0 +1,104 @@
+//! What keeps shards from moving: nodes that would not come, and shards that nothing can be copied of.
+
+use std::collections::BTreeSet;
+
+use simshard_topology::replication::{ShardRecord, StoreId};
+use simshard_topology::{NodeId, ShardId, ShardMap, ShardSet};
+
+use crate::AdminError;
+use crate::asked::Cluster;
+use crate::layout::{Layout, names};
+
+/// Refuses nodes that would not come.
+pub(crate) fn check_answer(cluster: &Cluster, nodes: &BTreeSet<NodeId>) -> Result<(), AdminError> {
+    let mut silent = Vec::new();
+    for node in nodes {
+        let store = cluster.of_node(node)?;
+        if !cluster.answers(store.id) {
+            silent.push(store);
+        }
+    }
+    match &silent[..] {
+        [] => Ok(()),
+        [one] => Err(AdminError::Refused(format!(
+            "{} does not answer at {}: start it, or drain it, and run this command again",
+            one.node, one.address
+        ))),
+        several => Err(AdminError::Refused(format!(
+            "{} do not answer: start each, or drain it, and run this command again",
+            names(several.iter().map(|store| &store.node))
+        ))),
+    }
+}
+
+/// Refuses a map by which a node gets shards without room for copies: it would not come.
+pub(crate) fn check_room(
+    cluster: &Cluster,
+    before: &ShardMap,
+    after: &ShardMap,
+) -> Result<(), AdminError> {
+    for node in after.nodes() {
+        let gains = after.shards_of(node).difference(&before.shards_of(node));
+        let is_refused = !gains.is_empty() && !cluster.has_room(cluster.of_node(node)?.id);
+        if is_refused {
+            return Err(AdminError::Refused(format!(
+                "{node} has too little room on its disk for copies of shards {gains}: it would not take them; make \
+                 room there, or drain it"
+            )));
+        }
+    }
+    Ok(())
+}
+
+impl Layout {
+    /// Refuses to move shards that nothing can be copied of, or whose records cannot change: the move would never end.
+    pub(crate) fn check_movable(&self, shards: ShardSet) -> Result<(), AdminError> {
+        let answers = |store: StoreId| self.cluster.answers(store);
+        let in_sync = |record: &ShardRecord| -> Vec<StoreId> {
+            record.in_sync.iter().map(|entry| entry.store).collect()
+        };
+        let is_lost = |_, record: &ShardRecord| !in_sync(record).into_iter().any(answers);
+        let (lost, silent) = self.held_up(shards, is_lost, in_sync);
+        if !lost.is_empty() {
+            return Err(AdminError::Refused(format!(
+                "no node that answers holds shards {lost} in sync, so none can copy them: start {silent}; if the data is \
+                 gone for good, begin these shards anew by `simshard cluster force --rebuild --from NODE --stopped \
+                 {silent}`"
+            )));
+        }
+        let is_stuck = |shard, record: &ShardRecord| {
+            record.is_stuck(|store| self.cluster.report(shard, store))
+        };
+        let named = |record: &ShardRecord| -> Vec<StoreId> {
+            let previous = record.previous.iter().copied();
+            record.write_set().chain(previous).collect()
+        };
+        let (stuck, silent) = self.held_up(shards, is_stuck, named);
+        if !stuck.is_empty() {
+            return Err(AdminError::Refused(format!(
+                "shards {stuck} cannot move while they wait for {silent}: start one of them, or else let another node go \
+                 on alone by `simshard cluster force`"
+            )));
+        }
+        Ok(())
+    }
+
+    /// Those of some shards of which something holds, and which of their nodes do not answer.
+    fn held_up(
+        &self,
+        shards: ShardSet,
+        holds: impl Fn(ShardId, &ShardRecord) -> bool,
+        nodes: impl Fn(&ShardRecord) -> Vec<StoreId>,
+    ) -> (ShardSet, String) {
+        let records = self.records.iter();
+        let records =
+            records.filter(|(shard, record)| shards.contains(**shard) && holds(**shard, record));
+        let (mut held_up, mut silent) = (ShardSet::EMPTY, BTreeSet::new());
+        for (shard, record) in records {
+            held_up.insert(*shard);
+            let stores = nodes(record).into_iter();
+            silent.extend(stores.filter(|store| !self.cluster.answers(*store)));
+        }
+        (held_up, self.cluster.names(silent.into_iter()))
+    }
+}
