@@ -56,8 +56,8 @@ impl Admin<'_> {
     /// Plans how the other nodes take the shards of some nodes, each an even share.
     ///
     /// # Errors
-    /// If fewer nodes would be left than shards have replicas, if one that gets shards would not take them, or if no node
-    /// that answers holds some of them.
+    /// If fewer nodes would be left than shards have replicas, or if one that gets shards would not take them. Also if no
+    /// node that answers holds some of them.
     pub async fn plan_drain(&self, nodes: &BTreeSet<NodeId>) -> Result<Emptying, AdminError> {
         let layout = Layout::read(self).await?;
         let leaving = layout.drained(self, nodes)?;

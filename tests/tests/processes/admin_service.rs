@@ -260,9 +260,8 @@ async fn shards_get_replicas_and_a_node_takes_the_place_of_another() {
     let remove = pb::RemoveNodeRequest { node };
     let told = refused(service.remove_node(remove.clone()).await, Reason::Refused);
     assert!(told.contains("n1 still runs"), "{told}");
-    let holding = pb::RemoveNodeRequest {
-        node: "n2".to_owned(),
-    };
+    let node = "n2".to_owned();
+    let holding = pb::RemoveNodeRequest { node };
     let told = refused(service.remove_node(holding).await, Reason::Refused);
     assert!(told.contains("node n2 holds shards 00-ff"), "{told}");
     block_in_place(|| cluster.end_node(0, End::Stopped));
