@@ -70,8 +70,9 @@ impl FloorPace {
     };
 }
 
-/// The pace of a node whose settings name none.
-pub const DEFAULT_PACE: Option<FloorPace> = Some(FloorPace::HOURLY);
+/// The pace of a node whose settings name none. No node drops tombstones by itself before that has run under load, with
+/// nodes that are killed: then this becomes [`FloorPace::HOURLY`].
+pub const DEFAULT_PACE: Option<FloorPace> = None;
 
 /// Looks again and again, as long as it is polled; not at all if tombstones are to stay.
 pub(crate) async fn run(
