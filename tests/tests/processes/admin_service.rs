@@ -168,7 +168,7 @@ async fn a_plan_waits_goes_stale_and_is_taken_back() {
     let gone = plan(&mut service).await.unwrap().moves[0].shards.clone();
     let moves = pb::MoveShardsRequest {
         shards: gone.clone(),
-        nodes: vec!["n2".to_owned()],
+        ..all_to(&["n2"])
     };
     service.move_shards(moves).await.unwrap();
     let told = refused(

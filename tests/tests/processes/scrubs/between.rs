@@ -39,8 +39,8 @@ fn differences(scrubbed: &Scrubbed) -> BTreeSet<Difference> {
 
 fn repaired(scrubbed: &Scrubbed) -> u64 {
     let rows = scrubbed.between.iter();
-    rows.filter_map(|line| line["with"].is_string().then(|| line["repaired"].as_u64()))
-        .flatten()
+    rows.filter(|line| line["with"].is_string())
+        .filter_map(|line| line["repaired"].as_u64())
         .sum()
 }
 
