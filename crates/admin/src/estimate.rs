@@ -133,21 +133,21 @@ mod tests {
             (ShardId(2), planned(&["n1", "n2"], &["n2", "n4"])),
             (ShardId(3), planned(&["n1"], &["n3"])),
         ]);
-        let size = |shard: ShardId| u64::from(shard.0) * 1_000_000_000;
-        // n1 sends half of the first two, and all of the third: 4.5 GB.
-        let same = Estimate::by(&moves, size, |_| 100e6);
+        let size = |shard: ShardId| u64::from(shard.0) * 500_000_000;
+        // n1 sends half of the first two, and all of the third: 2.25 GB.
+        let same = Estimate::by(&moves, size, |_| 25e6);
         assert_eq!(
             same.to_string(),
-            "6.0 GB are to be copied; that takes about 45 s, longest for n1"
+            "3.0 GB are to be copied; that takes about 90 s, longest for n1"
         );
         let limited = Estimate::by(
             &moves,
             size,
-            |of| if *of == node("n4") { 10e6 } else { 100e6 },
+            |of| if *of == node("n4") { 5e6 } else { 25e6 },
         );
         assert_eq!(
             limited.to_string(),
-            "6.0 GB are to be copied; that takes about 3 minutes, longest for n4"
+            "3.0 GB are to be copied; that takes about 3 minutes, longest for n4"
         );
         // What only leaves is not copied.
         let fewer = BTreeMap::from([(ShardId(1), planned(&["n1", "n2"], &["n1"]))]);
@@ -167,12 +167,13 @@ mod tests {
         };
         assert_eq!(
             of(1, 0).to_string(),
-            "no node told of bytes that are to be copied; the steps of the moves take about 4.0 s"
+            "no node told of bytes that are to be copied; the steps of the moves take about 6.0 s"
         );
-        assert_eq!(of(64, 0).longest.unwrap().1, 4.0);
-        assert_eq!(of(65, 0).longest.unwrap().1, 6.0);
-        assert_eq!(of(192, 0).longest.unwrap().1, 12.0);
+        let pause = PAUSE_BETWEEN_STEPS.as_secs_f64();
+        for (shards, pauses) in [(64, 2.0), (65, 3.0), (192, 6.0)] {
+            assert_eq!(of(shards, 0).longest.unwrap().1, pauses * pause);
+        }
         let (node_that_copies, seconds) = of(1, 50_000_000).longest.unwrap();
-        assert_eq!((node_that_copies, seconds), (node("n2"), 4.5));
+        assert_eq!((node_that_copies, seconds), (node("n2"), 0.5 + 2.0 * pause));
     }
 }

@@ -70,9 +70,9 @@ impl FloorPace {
     };
 }
 
-/// The pace of a node whose settings name none: it drops no tombstones. If the clock of a node is far ahead, and so are
-/// changes that it took, it may raise a floor that no other clock reaches for long. Nothing lowers that floor again. Only once
-/// replicas refuse such a floor does this become [`FloorPace::HOURLY`].
+/// The pace of a node whose settings name none: it drops no tombstones. If its clock is far ahead, and it took changes by
+/// that, it may raise a floor that no other clock reaches for long. Nothing lowers that floor again. Only once replicas
+/// refuse such a floor does this become [`FloorPace::HOURLY`].
 pub const DEFAULT_PACE: Option<FloorPace> = None;
 
 /// Looks again and again, as long as it is polled; not at all if tombstones are to stay.

@@ -48,9 +48,6 @@ mod tests {
         assert!(cadence.look(9, now + PAUSE_BETWEEN_STEPS));
         cadence.note_moves(now + PAUSE_BETWEEN_STEPS);
         // There was no work since.
-        assert!(cadence.look(
-            9,
-            now + PAUSE_BETWEEN_STEPS + PAUSE_BETWEEN_STEPS / 2 + PAUSE_BETWEEN_STEPS / 4
-        ));
+        assert!(cadence.look(9, now + PAUSE_BETWEEN_STEPS * 7 / 4));
     }
 }
