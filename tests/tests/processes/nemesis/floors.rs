@@ -1,5 +1,5 @@
-//! Tombstones go while a cluster is disturbed. A test says how many went, and fails if none did. On hosts of their own, they
-//! go in long runs only: a short one has all that it can do.
+//! Tombstones go while a cluster is disturbed. A test says how many went, and fails if none did. They go in long runs only:
+//! a short one has all that it can do.
 
 use std::path::{Path, PathBuf};
 
