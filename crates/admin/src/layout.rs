@@ -196,11 +196,12 @@ impl Layout {
     fn too_few(&self, left: usize, replicas: usize, leaving: &BTreeSet<NodeId>) -> AdminError {
         let stays = |node: &&NodeId| !leaving.contains(*node);
         let known = self.cluster.stores.values().map(|store| &store.node);
+        let silent = self.silent();
         let (drained, others): (Vec<&NodeId>, Vec<&NodeId>) = known
             .filter(stays)
             .partition(|node| self.cluster.is_drained(node));
-        let silent = self.silent();
-        let silent = others.into_iter().filter(|node| silent.contains(*node));
+        let drained = drained.into_iter().filter(|node| !silent.contains(*node));
+        let others = others.into_iter().filter(|node| silent.contains(*node));
         let named = |verb: &str, nodes: Vec<&NodeId>| {
             (!nodes.is_empty()).then(|| format!("{verb} {}", names(nodes)))
         };
@@ -210,8 +211,8 @@ impl Layout {
             )
         });
         let ways = [
-            named("start", silent.collect()),
-            named("undrain", drained),
+            named("start", others.collect()),
+            named("undrain", drained.collect()),
             Some("add a node".to_owned()),
             fewer,
         ];

@@ -208,7 +208,7 @@ mod tests {
         let refused = refused.to_string();
         assert!(
             refused.contains("3 are needed, and 2 would be left")
-                && refused.contains("start n2, or undrain n4"),
+                && refused.contains("start n2, or add a node"),
             "{refused}"
         );
         let well = Scene {

@@ -202,14 +202,14 @@ async fn survive(mut world: World) {
         block_in_place(|| world.cluster.start_node(node));
         world.until_whole().await;
     }
-    let World {
-        mut cluster,
-        metadata,
-        ..
-    } = world;
-    block_in_place(|| (0..NODES).for_each(|node| cluster.end_node(node, End::Killed)));
-    let directories = (0..NODES).map(|node| cluster.data(node));
     if is_long() {
+        let World {
+            mut cluster,
+            metadata,
+            ..
+        } = world;
+        block_in_place(|| (0..NODES).for_each(|node| cluster.end_node(node, End::Killed)));
+        let directories = (0..NODES).map(|node| cluster.data(node));
         floors::check_dropped(&metadata, directories, &knowledge.removed()).await;
     }
 }

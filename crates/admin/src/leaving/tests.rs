@@ -116,21 +116,24 @@ fn a_node_that_is_drained_gives_up_its_shards_and_others_keep_theirs() {
     assert!(empty.shards.is_empty() && empty.after == layout.map);
 }
 
-#[test]
-fn a_dead_node_is_no_hindrance_gets_nothing_and_keeps_what_it_holds() {
+/// Six nodes, of which two are dead. The others went on without these, which are to hold their shards still.
+fn two_dead() -> Layout {
     let scene = Scene {
         nodes: 6,
         dead: vec![1, 2],
         drained: vec![],
         want: 3,
     };
-    // The others went on without the dead ones, which are to hold the shards still.
-    let held = |shard| {
+    scene.layout(|shard| {
         let all = thirds(shard);
         let alive = all.iter().copied().filter(|number| *number > 2);
         (alive.collect(), Some(all))
-    };
-    let layout = scene.layout(held);
+    })
+}
+
+#[test]
+fn a_dead_node_is_no_hindrance_gets_nothing_and_keeps_what_it_holds() {
+    let layout = two_dead();
     let leaving = drain(&layout, &[1]).unwrap();
     for shard in ShardId::all() {
         let (before, after) = (
@@ -258,18 +261,7 @@ fn what_is_on_its_way_stays_on_it() {
 
 #[test]
 fn a_node_takes_the_place_of_a_dead_one_though_another_one_is_dead() {
-    let scene = Scene {
-        nodes: 6,
-        dead: vec![1, 2],
-        drained: vec![],
-        want: 3,
-    };
-    let held = |shard| {
-        let all = thirds(shard);
-        let alive = all.iter().copied().filter(|number| *number > 2);
-        (alive.collect(), Some(all))
-    };
-    let layout = scene.layout(held);
+    let layout = two_dead();
     let replaced = layout.replaced(&node(1), &node(6)).unwrap();
     assert_eq!(
         replaced.after.shards_of(&node(6)),

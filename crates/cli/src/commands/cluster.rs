@@ -197,12 +197,15 @@ Examples:
   simshard cluster set-replication --replicas 2 --dry-run")]
     SetReplication(replication::ReplicationArgs),
     /// Say what a node shares with nodes that fail together with it, such as a rack
-    #[command(after_help = "\
+    #[command(
+        override_usage = "simshard cluster set-zone [OPTIONS] --metadata <ADDRESS> <NODE> <ZONE|--none>",
+        after_help = "\
 Plans put the replicas of a shard in different zones, where there are enough.
 All nodes without a zone count as one. The command moves nothing by itself.
 
 Example:
-  simshard cluster set-zone n1 rack-a")]
+  simshard cluster set-zone n1 rack-a"
+    )]
     SetZone(settings::ZoneArgs),
     /// Say how much a node can hold, in proportion to the others
     #[command(after_help = "\

@@ -38,6 +38,12 @@ impl BulkMatches {
     /// count from the first of them. The threads of the rayon pool share the chunks.
     pub(super) fn from_chunks(queries: usize, chunk: usize, hits: &[Vec<Hit>]) -> Self {
         let mut ends = vec![0; queries];
+        if let [hits] = hits {
+            // Few queries wake no other thread.
+            let mut matches = vec![NOTHING; hits.len()];
+            sort_into(&mut ends, &mut matches, hits);
+            return Self { ends, matches };
+        }
         let all = hits.iter().map(Vec::len).sum();
         let mut matches: Vec<Match> = repeat_n(NOTHING, all).collect();
         let (mut rest, mut before) = (&mut matches[..], 0);
