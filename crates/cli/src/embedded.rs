@@ -248,7 +248,6 @@ impl EmbeddedConfig {
             in_flight_bytes: self.in_flight_bytes,
             drain: self.drain,
             takeover: Takeover::default(),
-            floors: None,
         }
     }
 }

@@ -29,7 +29,7 @@ pub(crate) fn run_behind<T: Send + 'static>(
 }
 
 /// Lets the calling thread give way to all others from now on. Elsewhere than on Linux, a priority is one of a whole process.
-fn give_way() {
+pub(crate) fn give_way() {
     if cfg!(target_os = "linux") {
         // It may always be lowered.
         let _ = rustix::process::nice(NICENESS);

@@ -1,195 +1,157 @@
-//! Raising the floors of shards, and settling what is below them, so that stores may drop tombstones. The first store in
-//! sync of a shard does that, now and then, where it has many tombstones.
+//! Floors of shards: raising them before a scrub, and settling what is below them after it, so that stores may drop
+//! tombstones. The scrub asks the first store in sync of each shard for that.
 //!
 //! ```text
-//! many tombstones  ->  raise the floor, frozen  ->  compare all replicas  ->  settle, or thaw
+//! raise    freeze at the version  ->  thaw
+//! settle   freeze at the version  ->  compare all replicas  ->  settle
 //! ```
 //!
-//! A floor is some minutes behind wall time, and no higher than some change that the shard has. A change that is older gets
-//! a new version from its router. So a clock that is wrong costs changes that are sent twice, and loses none. If it is far
-//! ahead, routers still pass the floor, as they have reached that version before.
+//! A request has its shards to itself. What it leaves frozen is thawed soon, also if another store looks after the shard by
+//! then.
 //!
 //! # Invariants
-//! - FD1: a record is settled only if its replicas were compared, with all corpora that any of them holds, at its epoch. If
-//!   they differ, or cannot be compared for a while, it is thawed.
+//! - FD1: a record is settled only if its replicas were compared, with all corpora that any of them holds, at its epoch.
+//! - FD2: no floor is over a minute ahead of the clock of a store that raises it. So each right clock gives later versions.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use simshard_cluster::{
-    ClusterLayout, Feature, KeyValueStore, METADATA_PATIENCE, MetadataError, Steps, require,
-    take_steps,
+    ClusterLayout, Feature, KeyValueStore, METADATA_PATIENCE, Steps, require, take_steps,
 };
 use simshard_topology::replication::{Epoch, Role, ShardRecord, Step, StoreId};
 use simshard_topology::{ShardId, ShardSet, Version};
 use tokio::sync::watch;
-use tokio::task::spawn_blocking;
-use tokio::time::{Instant, MissedTickBehavior, interval_at, sleep, timeout};
+use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
+use tonic::Status;
 use tracing::{info, warn};
 
-use crate::engine::Engine;
+use crate::engine::{Engine, check_clock};
 use crate::error::NodeError;
-use crate::peers::{Peers, agree, settled_before};
+use crate::peers::{Peers, agree};
 
-/// How often replicas are compared before a record is thawed. In between, stores install records.
-const ATTEMPTS: u32 = 10;
+/// How often a request looks at its shards. In between, stores install records.
+const LOOKS: u32 = 20;
 
-/// Between two attempts.
-const PAUSE: Duration = Duration::from_secs(1);
+/// Between two looks.
+const PAUSE: Duration = Duration::from_millis(500);
 
-/// Shards whose replicas are compared in one go.
-const FROZEN_AT_ONCE: usize = 16;
+/// How often a node looks for records that are frozen, and that no request settles.
+const THAWED_EVERY: Duration = Duration::from_secs(5);
 
-/// A tombstone is worth a merge if there is one for this number of documents.
-const DOCUMENTS_PER_TOMBSTONE: u64 = 8;
+/// What a shard waits for whose record was written.
+const NOT_SEALED: &str = "its replicas do not all have its record yet";
 
-/// A shard that has few is not read again for this number of looks: much of it is outdone, as documents changed.
-const RESTED_LOOKS: u32 = 24;
-
-/// The shards that were read in vain, and until when they are not read again.
-type Rests = BTreeMap<ShardId, Instant>;
-
-/// When tombstones are dropped.
-#[derive(Debug, Clone, Copy)]
-pub struct FloorPace {
-    /// How often a node looks whether a shard has enough of them.
-    pub every: Duration,
-    /// How long ago a document must have been removed.
-    pub margin: Duration,
-    /// How many a shard has at least.
-    pub least: u64,
+/// What a request is to come to, at a version.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Goal {
+    /// No change up to there is taken any more.
+    Raised,
+    /// Tombstones up to there may be dropped.
+    Settled,
 }
 
-impl FloorPace {
-    /// The pace for clusters that serve.
-    pub const HOURLY: Self = Self {
-        every: Duration::from_secs(60 * 60),
-        margin: Duration::from_secs(10 * 60),
-        least: 10_000,
-    };
+/// What became of the shards of a request.
+#[derive(Debug, Default)]
+pub(crate) struct Reached {
+    /// Those that have come to the goal.
+    pub(crate) done: ShardSet,
+    /// Why the other ones have not.
+    pub(crate) left: BTreeMap<ShardId, String>,
 }
 
-/// The pace of a node whose settings name none: it drops no tombstones. If its clock is far ahead, and it took changes by
-/// that, it may raise a floor that no other clock reaches for long. Nothing lowers that floor again. Only once replicas
-/// refuse such a floor does this become [`FloorPace::HOURLY`].
-pub const DEFAULT_PACE: Option<FloorPace> = None;
-
-/// Looks again and again, as long as it is polled; not at all if tombstones are to stay.
-pub(crate) async fn run(
-    pace: Option<FloorPace>,
-    peers: &Peers,
-    keys: &dyn KeyValueStore,
-    engine: &Arc<Engine>,
+/// The floors of the shards that a node looks after.
+#[derive(Debug)]
+pub(crate) struct Floors {
+    peers: Arc<Peers>,
+    keys: Arc<dyn KeyValueStore>,
+    engine: Arc<Engine>,
     followed: watch::Receiver<Arc<ClusterLayout>>,
-) {
-    let Some(pace) = pace else {
-        return;
-    };
-    let mut ticks = interval_at(Instant::now() + pace.every, pace.every);
-    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    let mut failing: Option<String> = None;
-    let mut rests = Rests::new();
-    loop {
-        ticks.tick().await;
-        let collector = Collector {
-            peers,
-            keys,
-            engine,
-            followed: &followed,
-        };
-        let failure = collector
-            .look(pace, &mut rests)
-            .await
-            .err()
-            .map(|error| error.to_string());
-        if let Some(error) = &failure
-            && failing != failure
-        {
-            warn!(%error, "tombstones are not dropped for now");
-        }
-        failing = failure;
-    }
-}
-
-/// What a look needs.
-struct Collector<'a> {
-    peers: &'a Peers,
-    keys: &'a dyn KeyValueStore,
-    engine: &'a Arc<Engine>,
-    followed: &'a watch::Receiver<Arc<ClusterLayout>>,
+    /// The shards of requests.
+    busy: Mutex<ShardSet>,
 }
 
 /// The shards that this store looks after, and their records.
 type Led = BTreeMap<ShardId, Arc<ShardRecord>>;
 
-impl Collector<'_> {
-    async fn look(&self, pace: FloorPace, rests: &mut Rests) -> Result<(), NodeError> {
-        match require(self.keys, Feature::Floors).await {
-            // An operator raises it.
-            Err(MetadataError::LevelTooLow { .. }) => return Ok(()),
-            checked => checked?,
+/// The next step of each shard that has one, from the record of an epoch.
+type Chosen = BTreeMap<ShardId, (Epoch, Step)>;
+
+impl Floors {
+    pub(crate) fn new(
+        peers: Arc<Peers>,
+        keys: Arc<dyn KeyValueStore>,
+        engine: Arc<Engine>,
+        followed: watch::Receiver<Arc<ClusterLayout>>,
+    ) -> Self {
+        Self {
+            peers,
+            keys,
+            engine,
+            followed,
+            busy: Mutex::default(),
         }
-        // Another store may have left some so, which looked after them before.
-        for shard in self.led().into_keys() {
-            self.settle(shard, None).await?;
-        }
-        let documents = self.engine.document_counts().await?;
-        let elements = self.engine.store().stored_elements();
-        let floor = settled_before(pace.margin);
-        let is_idle = |record: &ShardRecord| {
-            record.learners.is_empty() && !record.is_frozen && floor > record.floor
-        };
-        let unbuilt = self.engine.unbuilt();
-        rests.retain(|_, until| Instant::now() < *until);
-        let mut raised = BTreeMap::new();
-        for (shard, record) in self.led() {
-            let is_counted = record.in_sync[0].hot && !unbuilt.contains(shard);
-            let documents = documents.get(&shard).copied().unwrap_or_default();
-            let elements = elements.get(&shard).copied().unwrap_or_default();
-            let are_many = |tombstones: u64| {
-                tombstones >= pace.least && tombstones >= documents / DOCUMENTS_PER_TOMBSTONE
-            };
-            // What is outdone counts here, too.
-            let may_have_many = is_counted && are_many(elements.saturating_sub(documents));
-            if !may_have_many || !is_idle(&record) || rests.contains_key(&shard) {
-                continue;
-            }
-            let (old, all, highest) = self.tombstones(shard, record.epoch, floor).await?;
-            if are_many(old) && highest > record.floor {
-                raised.insert(shard, (record.epoch, Step::RaiseFloor(highest)));
-            } else if !are_many(all) {
-                rests.insert(shard, Instant::now() + pace.every * RESTED_LOOKS);
-            }
-        }
-        // Few are frozen at once, as no scrub repairs them then.
-        let raised: Vec<(ShardId, (Epoch, Step))> = raised.into_iter().collect();
-        for some in raised.chunks(FROZEN_AT_ONCE) {
-            let taken = self.take(some.iter().copied().collect()).await?;
-            for (shard, (epoch, _)) in some.iter().filter(|(shard, _)| taken.contains(shard)) {
-                self.settle(*shard, Some(*epoch)).await?;
-            }
-        }
-        Ok(())
     }
 
-    /// Counts the tombstones of a shard up to a version, and in all, by reading it. Answers its highest version up to there,
-    /// too.
-    async fn tombstones(
+    /// Brings shards to a goal, as far as that is possible within some seconds, beside the time that comparisons take.
+    ///
+    /// # Errors
+    /// [`NodeError::ClockAhead`] if the version is ahead of the clock (FD2). Else when the metadata cannot be read or
+    /// written.
+    pub(crate) async fn reach(
         &self,
-        shard: ShardId,
-        epoch: Epoch,
-        until: Version,
-    ) -> Result<(u64, u64, Version), NodeError> {
-        let Some(pinned) = self.engine.store().pin(shard, epoch)? else {
-            return Ok((0, 0, Version::NONE));
+        goal: Goal,
+        version: Version,
+        shards: ShardSet,
+    ) -> Result<Reached, NodeError> {
+        check_clock(version)?;
+        require(&*self.keys, Feature::Floors).await?;
+        let claimed = Claimed::of(&self.busy, shards);
+        let mut request = Request {
+            floors: self,
+            goal,
+            version,
+            waits: BTreeMap::new(),
+            reached: Reached::default(),
         };
-        let permit = self.engine.scrub_permit().await?;
-        let counted = spawn_blocking(move || {
-            let _permit = permit;
-            pinned.tombstones(until)
-        });
-        Ok(counted.await.map_err(|_| NodeError::Stopping)??)
+        for shard in shards.difference(&claimed.shards).iter() {
+            request.leave(shard, "another scrub settles it");
+        }
+        for shard in claimed.shards.iter() {
+            request.waits.insert(shard, NOT_SEALED.to_owned());
+        }
+        for _ in 0..LOOKS {
+            let chosen = request.look().await;
+            if request.waits.is_empty() {
+                break;
+            }
+            self.take(chosen).await?;
+            sleep(PAUSE).await;
+        }
+        let Request {
+            mut reached, waits, ..
+        } = request;
+        reached.left.extend(waits);
+        Ok(reached)
+    }
+
+    /// Thaws what is frozen and no request settles, as long as it is polled.
+    pub(crate) async fn thaw_forgotten(&self) {
+        let mut ticks = interval(THAWED_EVERY);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            ticks.tick().await;
+            let claimed = *self.busy.lock();
+            let led = self.led().into_iter();
+            let forgotten =
+                led.filter(|(shard, record)| record.is_frozen && !claimed.contains(*shard));
+            let chosen = forgotten.map(|(shard, record)| (shard, (record.epoch, Step::Thaw)));
+            if let Err(error) = self.take(chosen.collect()).await {
+                warn!(%error, "some shards take no repairs of old changes for now");
+            }
+        }
     }
 
     /// The shards that this store holds in sync before all others, and whose last record it has applied.
@@ -201,53 +163,10 @@ impl Collector<'_> {
         led.map(|(shard, record, _)| (shard, record)).collect()
     }
 
-    /// Compares the replicas of a shard, if its record is frozen, and settles or thaws it. If the floor was raised just now,
-    /// from a record of an epoch, this store may have that one still.
-    async fn settle(&self, shard: ShardId, raised_from: Option<Epoch>) -> Result<(), NodeError> {
-        let mut unclear = None;
-        for _ in 0..ATTEMPTS {
-            let Some(record) = self.led().remove(&shard) else {
-                return Ok(());
-            };
-            let is_to_come = raised_from.is_some_and(|epoch| record.epoch <= epoch);
-            if !record.is_frozen && !is_to_come {
-                return Ok(());
-            }
-            // It is to be installed here, and sealed, before a step may follow.
-            if is_to_come || !record.is_sealed(|store| self.reported(shard, store)) {
-                sleep(PAUSE).await;
-                continue;
-            }
-            let layout = Arc::clone(&self.followed.borrow());
-            let step = match agree(self.engine, &layout, shard, self.peers.own().0, &record).await {
-                Ok(true) if record.learners.is_empty() => Step::Settle {
-                    compared: record.epoch,
-                },
-                Ok(_) => Step::Thaw,
-                Err(status) => {
-                    unclear = Some(status);
-                    sleep(PAUSE).await;
-                    continue;
-                }
-            };
-            let taken = self
-                .take(BTreeMap::from([(shard, (record.epoch, step))]))
-                .await?;
-            if taken.contains(&shard) {
-                return Ok(());
-            }
-            // It is not sealed yet, or another one by now.
-            sleep(PAUSE).await;
-        }
-        if let Some(status) = unclear {
-            info!(%shard, error = status.message(), "replicas of a shard are not compared now");
-        }
-        let Some(record) = self.led().remove(&shard).filter(|record| record.is_frozen) else {
-            return Ok(());
-        };
-        self.take(BTreeMap::from([(shard, (record.epoch, Step::Thaw))]))
-            .await?;
-        Ok(())
+    /// Whether the replicas of a shard agree up to its floor (FD1).
+    async fn compare(&self, shard: ShardId, record: &ShardRecord) -> Result<bool, Status> {
+        let layout = Arc::clone(&self.followed.borrow());
+        agree(&self.engine, &layout, shard, self.peers.own().0, record).await
     }
 
     /// The epoch of a shard that a store has on disk, as far as is known.
@@ -259,13 +178,10 @@ impl Collector<'_> {
         }
     }
 
-    /// Takes steps of the records of these epochs. Answers the shards whose were taken.
-    async fn take(
-        &self,
-        chosen: BTreeMap<ShardId, (Epoch, Step)>,
-    ) -> Result<Vec<ShardId>, NodeError> {
+    /// Takes steps of the records of these epochs, where they are still the last ones, and sealed.
+    async fn take(&self, chosen: Chosen) -> Result<(), NodeError> {
         if chosen.is_empty() {
-            return Ok(Vec::new());
+            return Ok(());
         }
         let reported = |shard, store| self.reported(shard, store);
         let step = |shard: ShardId, record: &ShardRecord| {
@@ -273,38 +189,211 @@ impl Collector<'_> {
             (record.epoch == *epoch).then_some(*step)
         };
         let mut steps = Steps::default();
-        let taking = take_steps(self.keys, step, reported, |_, _, _| false, &mut steps);
+        let taking = take_steps(&*self.keys, step, reported, |_, _, _| false, &mut steps);
         match timeout(METADATA_PATIENCE, taking).await {
             Ok(taken) => taken?,
             Err(_elapsed) => return Err(NodeError::MetadataLate(METADATA_PATIENCE)),
         }
-        let taken: Vec<ShardId> = steps.taken.into_keys().collect();
-        for (says, is_meant) in SAID {
-            let shards = taken.iter().filter(|shard| is_meant(chosen[shard].1));
-            let shards: ShardSet = shards.copied().collect();
-            if !shards.is_empty() {
-                info!(%shards, "{says}");
-            }
+        let is_settled =
+            |shard: &ShardId| matches!(chosen[shard], (_, Step::Settle { compared: _ }));
+        let settled = steps.taken.into_keys().filter(is_settled);
+        let settled: ShardSet = settled.collect();
+        if !settled.is_empty() {
+            info!(shards = %settled, "the replicas of shards agree: old tombstones are dropped");
         }
-        Ok(taken)
+        Ok(())
     }
 }
 
-/// What the log says of some steps.
-type Said = (&'static str, fn(Step) -> bool);
+/// What a request has come to.
+struct Request<'a> {
+    floors: &'a Floors,
+    goal: Goal,
+    version: Version,
+    /// The shards that may come to the goal still, and what they wait for.
+    waits: BTreeMap<ShardId, String>,
+    reached: Reached,
+}
 
-/// What the log says of steps.
-const SAID: [Said; 3] = [
-    (
-        "shards take no changes of some minutes ago any more",
-        |step| matches!(step, Step::RaiseFloor(_)),
-    ),
-    (
-        "the replicas of shards agree: old tombstones are dropped",
-        |step| matches!(step, Step::Settle { .. }),
-    ),
-    (
-        "the replicas of shards do not agree now: no tombstone is dropped",
-        |step| matches!(step, Step::Thaw),
-    ),
-];
+impl Request<'_> {
+    /// Looks at each shard that waits, and chooses its next step.
+    async fn look(&mut self) -> Chosen {
+        let led = self.floors.led();
+        let waiting: ShardSet = self.waits.keys().copied().collect();
+        let mut chosen = Chosen::new();
+        for shard in waiting.iter() {
+            let Some(record) = led.get(&shard) else {
+                self.leave(shard, "another node looks after it now");
+                continue;
+            };
+            let step = match next(self.goal, self.version, record) {
+                Next::Nothing => {
+                    self.waits.remove(&shard);
+                    self.reached.done.insert(shard);
+                    None
+                }
+                Next::Impossible(problem) => {
+                    self.leave(shard, problem);
+                    None
+                }
+                Next::Step(step) => Some(step),
+                Next::Compare => self.compare(shard, record).await,
+            };
+            chosen.extend(step.map(|step| (shard, (record.epoch, step))));
+        }
+        chosen
+    }
+
+    /// Settles a shard, if its record is sealed and its replicas agree.
+    async fn compare(&mut self, shard: ShardId, record: &ShardRecord) -> Option<Step> {
+        if !record.is_sealed(|store| self.floors.reported(shard, store)) {
+            return None;
+        }
+        match self.floors.compare(shard, record).await {
+            Ok(true) => {
+                let compared = record.epoch;
+                return Some(Step::Settle { compared });
+            }
+            Ok(false) => self.leave(shard, "its replicas differ"),
+            // Its record may have changed meanwhile.
+            Err(status) => drop(self.waits.insert(shard, status.message().to_owned())),
+        }
+        None
+    }
+
+    fn leave(&mut self, shard: ShardId, problem: &str) {
+        self.waits.remove(&shard);
+        self.reached.left.insert(shard, problem.to_owned());
+    }
+}
+
+/// What is to be done with a shard.
+#[derive(Debug, PartialEq, Eq)]
+enum Next {
+    Nothing,
+    Step(Step),
+    Compare,
+    Impossible(&'static str),
+}
+
+/// What is to be done so that a shard comes to a goal.
+fn next(goal: Goal, version: Version, record: &ShardRecord) -> Next {
+    if record.is_rebuilt() {
+        return Next::Impossible("it begins anew, and is not filled yet");
+    }
+    match goal {
+        Goal::Raised if record.floor < version => Next::Step(Step::Freeze(version)),
+        Goal::Raised if record.is_frozen => Next::Step(Step::Thaw),
+        Goal::Settled if record.settled < version => settling(version, record),
+        Goal::Raised | Goal::Settled => Next::Nothing,
+    }
+}
+
+/// What is to be done so that a shard is settled.
+fn settling(version: Version, record: &ShardRecord) -> Next {
+    if record.floor != version {
+        return Next::Impossible("another scrub began to drop tombstones meanwhile");
+    }
+    if !record.learners.is_empty() {
+        return Next::Impossible("a replica is being copied");
+    }
+    if record.is_frozen {
+        Next::Compare
+    } else {
+        Next::Step(Step::Freeze(version))
+    }
+}
+
+/// Shards that no other request has meanwhile.
+struct Claimed<'a> {
+    busy: &'a Mutex<ShardSet>,
+    shards: ShardSet,
+}
+
+impl<'a> Claimed<'a> {
+    /// Claims those that are free.
+    fn of(busy: &'a Mutex<ShardSet>, wanted: ShardSet) -> Self {
+        let mut taken = busy.lock();
+        let shards = wanted.difference(&taken);
+        *taken = taken.union(&shards);
+        Self { busy, shards }
+    }
+}
+
+impl Drop for Claimed<'_> {
+    fn drop(&mut self) {
+        let mut taken = self.busy.lock();
+        *taken = taken.difference(&self.shards);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use simshard_topology::replication::Learner;
+
+    use super::*;
+
+    /// FD1: what was not frozen at this very version is not settled.
+    #[test]
+    fn a_shard_is_compared_while_it_is_frozen_at_the_version_of_the_scrub() {
+        let version = Version(9);
+        let first = ShardRecord::first(0, &[StoreId([1; 16]), StoreId([2; 16])], 0);
+        let record = |floor, is_frozen, settled| ShardRecord {
+            floor: Version(floor),
+            is_frozen,
+            settled: Version(settled),
+            ..first.clone()
+        };
+        let freeze = Next::Step(Step::Freeze(version));
+        for (record, raised, settled) in [
+            (record(0, false, 0), Some(&freeze), None),
+            (record(7, true, 5), Some(&freeze), None),
+            (
+                record(9, true, 0),
+                Some(&Next::Step(Step::Thaw)),
+                Some(&Next::Compare),
+            ),
+            (record(9, false, 0), Some(&Next::Nothing), Some(&freeze)),
+            (
+                record(9, false, 9),
+                Some(&Next::Nothing),
+                Some(&Next::Nothing),
+            ),
+            (
+                record(12, false, 9),
+                Some(&Next::Nothing),
+                Some(&Next::Nothing),
+            ),
+            (record(12, true, 7), Some(&Next::Step(Step::Thaw)), None),
+        ] {
+            for (goal, expected) in [(Goal::Raised, raised), (Goal::Settled, settled)] {
+                let step = next(goal, version, &record);
+                let possible = (!matches!(step, Next::Impossible(_))).then_some(&step);
+                assert_eq!(possible, expected, "{goal:?} of {record:?}");
+            }
+        }
+        let learner = Learner {
+            store: StoreId([3; 16]),
+            added: first.epoch,
+        };
+        let learning = ShardRecord {
+            learners: vec![learner],
+            ..record(9, false, 0)
+        };
+        let copied = next(Goal::Settled, version, &learning);
+        assert_eq!(copied, Next::Impossible("a replica is being copied"));
+        assert_eq!(next(Goal::Raised, version, &learning), Next::Nothing);
+    }
+
+    #[test]
+    fn two_requests_share_no_shard() {
+        let busy = Mutex::default();
+        let of = |shards: &[u8]| -> ShardSet { shards.iter().copied().map(ShardId).collect() };
+        let one = Claimed::of(&busy, of(&[1, 2]));
+        let other = Claimed::of(&busy, of(&[2, 3]));
+        assert_eq!((one.shards, other.shards), (of(&[1, 2]), of(&[3])));
+        drop(one);
+        assert_eq!(*busy.lock(), of(&[3]));
+        assert_eq!(Claimed::of(&busy, of(&[2])).shards, of(&[2]));
+    }
+}

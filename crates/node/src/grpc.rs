@@ -12,10 +12,10 @@ use futures_util::StreamExt;
 use futures_util::stream::Map;
 use simshard_cluster::ClusterLayout;
 use simshard_proto::shard::v1 as pb;
-use simshard_proto::{Violations, epochs_from, shards_into};
+use simshard_proto::{Violations, epochs_from, shards_from, shards_into};
 use simshard_storage::Room;
 use simshard_topology::replication::StoreId;
-use simshard_topology::{CorpusUid, MapDigest, NodeId, ShardSet};
+use simshard_topology::{CorpusUid, MapDigest, NodeId, ShardId, ShardSet, Version};
 use simshard_transport::Admitted;
 use tokio::sync::{mpsc, watch};
 use tokio_stream::wrappers::ReceiverStream;
@@ -24,6 +24,7 @@ use tonic::{Request, Response, Status, Streaming};
 
 use crate::engine::Engine;
 use crate::error::NodeError;
+use crate::floors::{Floors, Goal};
 use crate::peers::{Peers, columns_of, records_of, scrub, sum_cells};
 
 /// `simshard.shard.v1.ShardService` over an engine.
@@ -33,6 +34,8 @@ pub(crate) struct ShardGrpc {
     pub(crate) node: NodeId,
     /// The other stores of its shards, if it has registered itself.
     pub(crate) peers: Option<Arc<Peers>>,
+    /// The floors of the shards that it looks after, if it has registered itself.
+    pub(crate) floors: Option<Arc<Floors>>,
     /// The layout, as the metadata has it.
     pub(crate) layout: watch::Receiver<Arc<ClusterLayout>>,
     /// Once it is cancelled, streams of work take no more.
@@ -204,6 +207,28 @@ impl pb::shard_service_server::ShardService for ShardGrpc {
     ) -> Result<Response<pb::SumCellsResponse>, Status> {
         let summed = sum_cells(&self.engine, &request.into_inner()).await?;
         Ok(Response::new(summed))
+    }
+
+    async fn settle_shards(
+        &self,
+        request: Request<pb::SettleShardsRequest>,
+    ) -> Result<Response<pb::SettleShardsResponse>, Status> {
+        let request = request.into_inner();
+        self.peers_of(&request.store)?;
+        let floors = self.floors.as_ref().ok_or_else(unregistered)?;
+        let goal = if request.settles {
+            Goal::Settled
+        } else {
+            Goal::Raised
+        };
+        let shards = shards_into(&request.shards)?;
+        let reached = floors.reach(goal, Version(request.version), shards).await?;
+        let (left, problems) = reached.left.into_iter().unzip();
+        Ok(Response::new(pb::SettleShardsResponse {
+            done_shards: shards_from(reached.done),
+            left_shards: shards_from(ShardSet::from_iter::<Vec<ShardId>>(left)),
+            problems,
+        }))
     }
 
     async fn list_records(

@@ -24,12 +24,11 @@ mod target;
 pub use simshard_storage::Options as StorageOptions;
 
 pub use engine::pace::COPY_RATE_BESIDE_REQUESTS;
-pub use floors::{DEFAULT_PACE, FloorPace};
 pub use fresh_start::{Obstacle, set_aside};
 pub use peers::{PAUSE_BETWEEN_STEPS, Takeover};
 pub use peers::{
     ReplicaState, ScrubDifference, ScrubError, ScrubOptions, ScrubSummary, compare_shard,
-    scrub_shard, settled_before, sum_cells_of,
+    scrub_shard, settle_shards, sum_cells_of,
 };
 pub use peers::{StoreNews, answers, ask_store, ask_store_to_count, heard_of};
 pub use registration::{

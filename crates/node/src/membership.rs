@@ -8,7 +8,7 @@ use tokio::sync::watch;
 
 use crate::ServeError;
 use crate::engine::Engine;
-use crate::floors::{self, FloorPace};
+use crate::floors::Floors;
 use crate::installing::install_all;
 use crate::peers::{Peers, Takeover};
 use crate::reconcile::keep_reconciled;
@@ -19,26 +19,45 @@ use crate::registration::{Registration, RegistrationError};
 pub(crate) struct Membership {
     registration: Registration,
     peers: Arc<Peers>,
-    floors: Option<FloorPace>,
+    floors: Arc<Floors>,
+    engine: Arc<Engine>,
+    /// The layout, as the metadata has it.
+    followed: watch::Receiver<Arc<ClusterLayout>>,
 }
 
 impl Membership {
     pub(crate) fn new(
         registration: Registration,
         takeover: Takeover,
-        floors: Option<FloorPace>,
+        engine: Arc<Engine>,
+        followed: watch::Receiver<Arc<ClusterLayout>>,
     ) -> Self {
         let (store, incarnation) = registration.start();
+        let peers = Arc::new(Peers::new(store, incarnation, takeover));
+        let keys = Arc::clone(registration.keys());
+        let floors = Floors::new(
+            Arc::clone(&peers),
+            keys,
+            Arc::clone(&engine),
+            followed.clone(),
+        );
         Self {
-            peers: Arc::new(Peers::new(store, incarnation, takeover)),
             registration,
-            floors,
+            peers,
+            floors: Arc::new(floors),
+            engine,
+            followed,
         }
     }
 
     /// What this node knows of the others.
     pub(crate) fn peers(&self) -> Arc<Peers> {
         Arc::clone(&self.peers)
+    }
+
+    /// The floors of the shards that this node looks after.
+    pub(crate) fn floors(&self) -> Arc<Floors> {
+        Arc::clone(&self.floors)
     }
 
     /// Checks that no copy of the node was started, as far as it has heard.
@@ -51,24 +70,19 @@ impl Membership {
 
     /// Keeps in touch with the other stores, installs records, keeps the corpora as the metadata has them, and publishes
     /// how far the log is on disk. Returns why the node cannot go on.
-    pub(crate) async fn keep(
-        &self,
-        engine: &Arc<Engine>,
-        metadata: &dyn MetadataStore,
-        followed: watch::Receiver<Arc<ClusterLayout>>,
-    ) -> ServeError {
+    pub(crate) async fn keep(&self, metadata: &dyn MetadataStore) -> ServeError {
+        let (engine, followed) = (&self.engine, &self.followed);
         let others = self
             .peers
             .keep(self.registration.keys(), engine, followed.clone());
-        let keys = &**self.registration.keys();
-        let floors = floors::run(self.floors, &self.peers, keys, engine, followed.clone());
+        let floors = self.floors.thaw_forgotten();
         let registered = self.registration.keep_registered(followed.clone());
         let corpora = keep_reconciled(engine, metadata, self.peers.agreed());
         let reported = |shard, store| self.peers.reported_epoch(shard, store);
         let read = async || metadata.layout().await.ok();
         let told = self.peers.told();
         tokio::select! {
-            problem = install_all(engine, reported, told, read, followed) => ServeError::Records(problem),
+            problem = install_all(engine, reported, told, read, followed.clone()) => ServeError::Records(problem),
             problem = self.registration.keep_published(|| engine.synced()) => problem.into(),
             problem = registered => problem.into(),
             // None of these ends the node.

@@ -18,7 +18,6 @@ use tokio_util::sync::CancellationToken;
 use tracing::info;
 
 use crate::engine::{CorpusRecords, Engine, Threads};
-use crate::floors::FloorPace;
 use crate::grpc::ShardGrpc;
 use crate::membership::Membership;
 use crate::peers::Takeover;
@@ -45,8 +44,6 @@ pub struct NodeConfig {
     pub drain: Duration,
     /// When the node takes shards that it never held, if it has registered itself.
     pub takeover: Takeover,
-    /// When it lets stores drop tombstones, if it has registered itself; never, if that is not given.
-    pub floors: Option<FloorPace>,
 }
 
 /// Why a node could not serve, or serves no longer.
@@ -141,11 +138,10 @@ impl Node {
     /// Lets it publish how far its log is on disk, and end when another process runs on a copy of its directory.
     #[must_use]
     pub fn registered(mut self, registration: Registration) -> Self {
-        self.membership = Some(Membership::new(
-            registration,
-            self.config.takeover,
-            self.config.floors,
-        ));
+        let followed = self.followed.clone();
+        let engine = Arc::clone(&self.engine);
+        let takeover = self.config.takeover;
+        self.membership = Some(Membership::new(registration, takeover, engine, followed));
         self
     }
 
@@ -185,6 +181,7 @@ impl Node {
             engine: Arc::clone(&engine),
             node: config.node.clone(),
             peers: membership.map(Membership::peers),
+            floors: membership.map(Membership::floors),
             layout: followed.clone(),
             stopping: shutdown.clone(),
         })
@@ -205,7 +202,7 @@ impl Node {
         );
         tokio::select! {
             failure = engine.failure() => return Err(ServeError::Storage(failure)),
-            problem = stay_member(membership, &engine, &*metadata, followed) => return Err(problem),
+            problem = stay_member(membership, &*metadata) => return Err(problem),
             served = served => served?,
         }
         let closing = Arc::clone(&engine);
@@ -240,14 +237,9 @@ fn readiness(membership: Option<&Membership>) -> watch::Receiver<bool> {
 }
 
 /// Does what a node that has registered itself does beside serving. Returns why it cannot go on.
-async fn stay_member(
-    membership: Option<&Membership>,
-    engine: &Arc<Engine>,
-    metadata: &dyn MetadataStore,
-    followed: watch::Receiver<Arc<ClusterLayout>>,
-) -> ServeError {
+async fn stay_member(membership: Option<&Membership>, metadata: &dyn MetadataStore) -> ServeError {
     match membership {
-        Some(membership) => membership.keep(engine, metadata, followed).await,
+        Some(membership) => membership.keep(metadata).await,
         None => pending().await,
     }
 }

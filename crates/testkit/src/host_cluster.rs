@@ -52,7 +52,6 @@ impl HostCluster {
             Some(network) => Host::on(network.add_host().expect("one more host")),
         };
         let folder = tempfile::tempdir().expect("a temporary folder");
-        shape.write_settings(folder.path());
         let etcd_host = host();
         let etcd = EtcdServer::start_on(etcd_host.clone());
         let mut member = |name: String, role: &[&str]| {
@@ -86,7 +85,7 @@ impl HostCluster {
                 "--memtable-mib",
                 "1",
             ];
-            let more = shape.node_args(folder.path());
+            let more = shape.node_args();
             let more = more.iter().map(String::as_str);
             let role: Vec<&str> = role.into_iter().chain(more).collect();
             member(name.clone(), &role)

@@ -100,7 +100,6 @@ impl ProcessCluster {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let addresses = free_addresses(shape.nodes);
         write_layout_file(&folder.path().join("cluster.toml"), &addresses);
-        shape.write_settings(folder.path());
         Self {
             nodes: (0..shape.nodes).map(|_| None).collect(),
             routers: Vec::new(),
@@ -337,7 +336,7 @@ impl ProcessCluster {
         let role = ["serve", "node", "--name", &name, "--listen", &listen];
         let store = ["--data", text(&data), "--memtable-mib", "1"];
         let args = role.into_iter().chain(store).map(str::to_owned);
-        args.chain(self.shape.node_args(self.folder.path()))
+        args.chain(self.shape.node_args())
             .chain(self.metadata_args())
             .collect()
     }

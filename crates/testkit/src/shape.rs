@@ -1,8 +1,5 @@
 //! What a cluster of processes consists of.
 
-use std::fs;
-use std::path::{Path, PathBuf};
-
 /// What a cluster of processes is made of. By default it has one router, and one replica of each shard.
 #[derive(Clone, Copy, Debug)]
 pub struct Shape {
@@ -16,9 +13,6 @@ pub struct Shape {
     pub hot: usize,
     /// How long nodes leave a shard without a replica, in seconds; as by default if it is not given.
     pub replace_seconds: Option<u32>,
-    /// How long ago documents must have been removed so that their tombstones go, in seconds; as by default if it is not
-    /// given.
-    pub floor_seconds: Option<u32>,
 }
 
 impl Shape {
@@ -31,7 +25,6 @@ impl Shape {
             replicas: 1,
             hot: 1,
             replace_seconds: None,
-            floor_seconds: None,
         }
     }
 
@@ -63,24 +56,10 @@ impl Shape {
         command.into_iter().chain(counts).collect()
     }
 
-    /// The arguments of its nodes. Those that only a file can give are in this folder.
-    pub(crate) fn node_args(self, folder: &Path) -> Vec<String> {
+    /// The arguments of its nodes.
+    pub(crate) fn node_args(self) -> Vec<String> {
         let replace = self.replace_seconds;
         let replace = replace.map(|seconds| format!("--replace-seconds={seconds}"));
-        let floor = self.floor_seconds;
-        let floor = floor.map(|_| format!("--config={}", settings(folder).display()));
-        replace.into_iter().chain(floor).collect()
+        replace.into_iter().collect()
     }
-
-    /// Writes the settings that only a file can give, before the nodes start.
-    pub(crate) fn write_settings(self, folder: &Path) {
-        if let Some(seconds) = self.floor_seconds {
-            let written = fs::write(settings(folder), format!("floor_seconds = {seconds}\n"));
-            written.expect("a file of settings");
-        }
-    }
-}
-
-fn settings(folder: &Path) -> PathBuf {
-    folder.join("node.toml")
 }

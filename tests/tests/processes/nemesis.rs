@@ -29,6 +29,7 @@ use tonic::transport::Endpoint;
 
 use crate::load::create;
 use crate::readiness::is_ready;
+use floors::Dropping;
 use oracle::{Oracle, until_served};
 
 const NODES: usize = 3;
@@ -124,7 +125,6 @@ struct World {
 impl World {
     fn new(replicas: usize, hot: usize) -> Self {
         let shape = Shape {
-            floor_seconds: is_long().then_some(floors::SECONDS),
             ..Shape::of(NODES).with_replicas(replicas).with_hot(hot)
         };
         let cluster = ProcessCluster::start(shape);
@@ -181,8 +181,10 @@ async fn survive(mut world: World) {
     let clients = clients.map(|client| client.with_timeout(Duration::from_secs(15)));
     let oracle = Oracle::begin(&mut random, &clients).await;
     sleep(Duration::from_secs(1)).await;
+    let mut dropping = Dropping::begin(&world.metadata);
     let mut waits = true;
     for _ in 0..faults() {
+        dropping.go_on();
         world.fault(&mut random, waits).await;
         // Sometimes the next one comes before all is well.
         waits = random.u8(..3) > 0;
@@ -195,6 +197,7 @@ async fn survive(mut world: World) {
     }
     world.until_whole().await;
     let mut knowledge = oracle.end().await;
+    dropping.end().await;
     // Whichever node is lost now, the others know everything.
     for node in 0..NODES {
         block_in_place(|| world.cluster.end_node(node, End::Killed));

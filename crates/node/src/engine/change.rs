@@ -192,7 +192,8 @@ impl Queued {
     }
 }
 
-fn check_clock(version: Version) -> Result<(), NodeError> {
+/// Refuses a version that is too far ahead of the clock.
+pub(crate) fn check_clock(version: Version) -> Result<(), NodeError> {
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
     let now = u64::try_from(now.unwrap_or_default().as_millis()).unwrap_or(u64::MAX);
     if version.is_too_far_ahead(now) {

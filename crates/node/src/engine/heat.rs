@@ -23,6 +23,7 @@ use tokio::sync::watch;
 use tracing::error;
 
 use super::tables::Missed;
+use crate::behind::give_way;
 use crate::corpora::NodeCorpora;
 
 /// Which shards are to have tables, and which have.
@@ -245,7 +246,8 @@ pub(super) fn log_damage(shard: ShardId, error: &ReadError) {
     error!(%shard, %error, "a shard cannot be searched here: its tables cannot be made from what is stored");
 }
 
-/// Makes tables on threads of its own: on all cores but one, so that searches and changes have the last.
+/// Makes tables on threads of its own, which stand behind requests: on all cores but one, so that searches and changes have
+/// the last.
 #[derive(Debug)]
 pub(super) struct Warmer {
     warming: Arc<Warming>,
@@ -306,6 +308,7 @@ impl Warmer {
 impl Queue {
     /// Makes the tables of one shard after the other, until the end.
     fn work(&self, warming: &Warming) {
+        give_way();
         while let Some(shard) = self.next() {
             warming.warm(shard);
         }

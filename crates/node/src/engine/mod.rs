@@ -44,6 +44,7 @@ use crate::shard::ShardCounts;
 use crate::target::Target;
 pub(crate) use apply::ChangeOutcome;
 use apply::{Applier, Ticket};
+pub(crate) use change::check_clock;
 pub(crate) use copies::{Cell, ComparedRanges, CopyItem, CopyRequest, own_elements};
 pub(crate) use find::NearQuery;
 use heat::{Heat, Warmer, Warming};

@@ -7,7 +7,7 @@ use tokio::time::Instant;
 use crate::engine::pace::Activity;
 
 /// How long a store that serves requests takes no such steps, after it has taken all that were due.
-pub const PAUSE_BETWEEN_STEPS: Duration = Duration::from_secs(2);
+pub const PAUSE_BETWEEN_STEPS: Duration = Duration::from_secs(4);
 
 /// When such steps were taken, and whether there are requests that they hold up.
 #[derive(Debug, Default)]

@@ -46,7 +46,7 @@ pub(crate) use pings::SOON;
 pub use pings::{StoreNews, answers, ask_store, ask_store_to_count, heard_of};
 pub use scrubbing::{
     ReplicaState, ScrubDifference, ScrubError, ScrubOptions, ScrubSummary, compare_shard,
-    scrub_shard, settled_before, sum_cells_of,
+    scrub_shard, settle_shards, sum_cells_of,
 };
 pub(crate) use scrubbing::{agree, scrub, sum_cells};
 

@@ -76,7 +76,7 @@ const fn line_of(step: Step) -> Line {
         ),
         Step::Keep => ("other replicas of shards are to be hot", None),
         Step::Cool(_) => ("a replica of shards is to be cold again", None),
-        Step::RaiseFloor(_) => ("shards take no late changes any more", None),
+        Step::Freeze(_) => ("shards take no late changes any more", None),
         Step::Thaw => ("replicas of shards differ: no tombstones are dropped", None),
         Step::Settle { .. } => ("replicas of shards agree: old tombstones are dropped", None),
     }

@@ -56,12 +56,6 @@ impl Replicas {
             .collect()
     }
 
-    /// The highest version up to which a shard is settled.
-    pub(crate) fn highest_settled(&self) -> Version {
-        let settled = self.by_shard.values().map(Held::settled);
-        settled.max().unwrap_or(Version::NONE)
-    }
-
     /// Takes note that the log was replayed up to this record, the last one.
     pub(crate) fn note_replayed(&mut self, last: u64) {
         for held in self.by_shard.values_mut() {

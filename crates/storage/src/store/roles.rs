@@ -208,12 +208,6 @@ impl Store {
         }
     }
 
-    /// The highest version up to which one of the shards is settled that the store holds.
-    #[must_use]
-    pub fn highest_settled(&self) -> Version {
-        self.replicas.read().highest_settled()
-    }
-
     /// Whether the store has applied an earlier record of one of these shards.
     #[must_use]
     pub fn is_behind(&self, epochs: &[(ShardId, Epoch)]) -> bool {

@@ -4,12 +4,17 @@
 //! any more, the tombstone is of no use. So a record has two versions. Stores refuse changes up to its *floor*: a router
 //! gives them a new version. While the record is *frozen*, they refuse repairs up to there, too. So what a shard has up to
 //! the floor stays as it is. Once all stores agree on that, it is *settled*: a store may drop tombstones up to there when it
-//! merges segments, and never takes repairs again. If they do not agree, the record is thawed, so that a scrub can repair.
+//! merges segments, and never takes repairs again. If they do not agree, the record is *thawed*, so that a scrub can repair.
 //!
 //! ```text
-//! raise the floor, frozen  ->  compare all stores in sync, at this epoch  ->  settle  ->  each store drops tombstones
-//!                                                                         ->  or thaw
+//! freeze at a floor, and thaw             no change up to there comes any more
+//! scrub                                   all replicas, and all shards, have the same up to there
+//! freeze at the same floor
+//! compare all stores in sync, at this epoch
+//! settle, or thaw                         each store drops tombstones
 //! ```
+//!
+//! A record that is frozen once is as safe. But then a shard may be settled while others lack what it has of a document.
 //!
 //! Whether a store has dropped a tombstone or not makes no difference: a settled tombstone counts like nothing at all,
 //! where replicas are compared or copied.
@@ -36,8 +41,8 @@ impl ShardRecord {
         is_forgotten(state, self.settled)
     }
 
-    pub(super) fn raise_floor(&mut self, floor: Version) -> Result<(), StepError> {
-        if floor <= self.floor {
+    pub(super) fn freeze(&mut self, floor: Version) -> Result<(), StepError> {
+        if floor < self.floor || floor <= self.settled {
             return Err(StepError::NotAbove(self.floor));
         }
         (self.floor, self.is_frozen) = (floor, true);
@@ -113,22 +118,25 @@ mod tests {
         assert_eq!((first.floor, first.settled), (none, none));
         let early = after(&first, settle(first.epoch));
         assert_eq!(early.unwrap_err(), StepError::NotFrozen);
-        let raised = after(&first, Step::RaiseFloor(Version(9))).unwrap();
-        assert_eq!((raised.floor, raised.settled), (Version(9), none));
-        let thawed = after(&raised, Step::Thaw).unwrap();
+        let frozen = after(&first, Step::Freeze(Version(9))).unwrap();
+        assert_eq!((frozen.floor, frozen.settled), (Version(9), none));
+        let thawed = after(&frozen, Step::Thaw).unwrap();
+        assert_eq!((thawed.floor, thawed.is_frozen), (Version(9), false));
         let early = after(&thawed, settle(thawed.epoch));
         assert_eq!(early.unwrap_err(), StepError::NotFrozen);
-        for floor in [8, 9] {
-            let lower = after(&raised, Step::RaiseFloor(Version(floor)));
-            assert_eq!(lower.unwrap_err(), StepError::NotAbove(Version(9)));
-        }
-        let stale = after(&raised, settle(first.epoch));
-        assert_eq!(stale.unwrap_err(), StepError::NotCompared(raised.epoch));
-        let settled = after(&raised, settle(raised.epoch)).unwrap();
+        let lower = after(&thawed, Step::Freeze(Version(8)));
+        assert_eq!(lower.unwrap_err(), StepError::NotAbove(Version(9)));
+        let frozen = after(&thawed, Step::Freeze(Version(9))).unwrap();
+        assert!(frozen.is_frozen);
+        let stale = after(&frozen, settle(first.epoch));
+        assert_eq!(stale.unwrap_err(), StepError::NotCompared(frozen.epoch));
+        let settled = after(&frozen, settle(frozen.epoch)).unwrap();
         assert_eq!((settled.floor, settled.settled), (Version(9), Version(9)));
         let again = after(&settled, settle(settled.epoch));
         assert_eq!(again.unwrap_err(), StepError::NotFrozen);
-        let raised = after(&settled, Step::RaiseFloor(Version(12))).unwrap();
+        let same = after(&settled, Step::Freeze(Version(9)));
+        assert_eq!(same.unwrap_err(), StepError::NotAbove(Version(9)));
+        let raised = after(&settled, Step::Freeze(Version(12))).unwrap();
         let learner = StoreId([3; 16]);
         let learning = after(&raised, Step::AddLearner(learner)).unwrap();
         let both = (learning.floor, learning.settled);

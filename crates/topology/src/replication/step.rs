@@ -34,7 +34,7 @@ pub enum Step {
     /// A hot store in sync gets cold, as more are hot than wished.
     Cool(StoreId),
     /// No change at this version or a lower one is taken any more, and no repair for now.
-    RaiseFloor(Version),
+    Freeze(Version),
     /// Repairs below the floor are taken again.
     Thaw,
     /// Tombstones up to the floor may be dropped.
@@ -64,10 +64,10 @@ pub enum StepError {
     /// Ask the learner again: it speaks of an earlier addition.
     #[error("store {0} has not copied the shard since it was added")]
     NotCopied(StoreId),
-    /// Nothing to do.
+    /// Nothing to do, or not so low.
     #[error("the floor is at version {0}")]
     NotAbove(Version),
-    /// Raise the floor first.
+    /// Freeze it first.
     #[error("repairs are taken below the floor")]
     NotFrozen,
     /// Compare the stores again: the record has changed since.
@@ -104,7 +104,7 @@ impl ShardRecord {
             }
             Step::Promote { store, copied } => next.promote(store, copied)?,
             Step::Cool(store) => next.cool(store)?,
-            Step::RaiseFloor(floor) => next.raise_floor(floor)?,
+            Step::Freeze(floor) => next.freeze(floor)?,
             Step::Thaw => next.thaw()?,
             Step::Settle { compared } => next.settle(compared, self.epoch)?,
         }

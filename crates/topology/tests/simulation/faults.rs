@@ -49,7 +49,7 @@ pub(crate) enum Fault {
     CarriedBetweenAtOnce,
     /// A store drops tombstones up to the floor, settled or not: FL5.
     DroppedUpToTheFloor,
-    /// Nodes settle floors as soon as they are raised: FL3.
+    /// Nodes settle records as soon as they are frozen: FL3.
     SettledWithoutComparison,
     /// A store takes changes up to the floor: FL2.
     LateChangesTaken,

@@ -1,5 +1,5 @@
-//! Floors: nodes raise them, compare the stores in sync below them, and settle them, or thaw the record. Stores drop the
-//! tombstones that are settled.
+//! Floors: nodes freeze records, compare the stores in sync below the floor, and settle what they have, or thaw the record.
+//! Stores drop the tombstones that are settled.
 //!
 //! Any node in sync does that, at any time, and up to any version that it has: safety depends on none of these.
 
@@ -18,14 +18,14 @@ use crate::repairs::{Compared, Comparison};
 use crate::scene::{CALM, ELEMENTS, SECOND, Time, node_of, shards};
 use crate::world::World;
 
-/// In how many of its ticks a node raises the floor of a shard once.
+/// In how many of its ticks a node freezes the record of a shard once.
 const RARELY: u64 = 16;
 
 /// A comparison that has not ended by then is begun anew, or the record is thawed.
 const PATIENCE: Time = SECOND;
 
-/// From then on no floor is raised, so that repairs come to an end.
-const LAST_RAISED: Time = CALM + 5 * SECOND;
+/// From then on no record is frozen, so that repairs come to an end.
+const LAST_FROZEN: Time = CALM + 5 * SECOND;
 
 /// A shard whose stores are compared, by a record that is frozen.
 pub(crate) struct Settling {
@@ -37,7 +37,7 @@ pub(crate) struct Settling {
 }
 
 impl World {
-    /// Raises floors now and then, and goes on with those that were raised.
+    /// Freezes records now and then, and goes on with those that are frozen.
     pub(crate) fn look_after_floors(&mut self, node: usize) {
         for shard in shards() {
             let (_, running) = self.parts(node);
@@ -48,24 +48,25 @@ impl World {
             let record = Arc::clone(record);
             if record.is_frozen {
                 self.go_on_settling(node, shard, &record);
-            } else if self.now < LAST_RAISED && self.rng.u64(..RARELY) == 0 {
-                self.raise_floor(node, shard, &record);
+            } else if self.now < LAST_FROZEN && self.rng.u64(..RARELY) == 0 {
+                self.freeze(node, shard, &record);
             }
         }
     }
 
-    /// Raises the floor of a shard that has a tombstone up to there which is not settled.
-    fn raise_floor(&mut self, node: usize, shard: ShardId, record: &Arc<ShardRecord>) {
+    /// Freezes the record of a shard that has a tombstone which is not settled: at the floor that it has, or at a higher one.
+    fn freeze(&mut self, node: usize, shard: ShardId, record: &Arc<ShardRecord>) {
         let until = self.compared_until(node);
         let (_, running) = self.parts(node);
         let contents = running.shards[&shard].contents;
         let states = contents.iter().filter(|state| state.version <= until);
         let floor = states.clone().map(|state| state.version).max();
+        let floor = floor.map(|floor| floor.max(record.floor));
         let is_new = |state: &State| !state.live && state.version > record.settled;
         if let Some(floor) = floor
             && states.clone().any(is_new)
         {
-            self.change_floor(node, shard, record, Step::RaiseFloor(floor));
+            self.change_floor(node, shard, record, Step::Freeze(floor));
         }
     }
 

@@ -1,18 +1,83 @@
-//! Tombstones go while a cluster is disturbed. A test says how many went, and fails if none did. They go in long runs only:
-//! a short one has all that it can do.
+//! Tombstones go while a cluster is disturbed. A test says how many went, and fails if none did. Where nodes lose their
+//! disks, they go in long runs only: a short one has all that it can do.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use simshard_client::Fingerprint;
 use simshard_cluster::{key_values_at, shard_records};
+use simshard_testkit::{Running, binary, is_long, until_within};
 use simshard_topology::replication::{Epoch, ShardRecords};
 use simshard_topology::{ShardId, Version};
 
 use crate::scrubs::shards;
 use crate::scrubs::stores::open;
 
-/// How long ago a document must have been removed, and how often nodes look for such.
-pub(super) const SECONDS: u32 = 1;
+/// The command that drops tombstones.
+pub(super) const DROP: &str = "scrub --repair --drop-tombstones --settled-seconds 1";
+
+/// How often an operator tries to drop tombstones once nothing is disturbed any more.
+const MOST_ATTEMPTS: usize = 20;
+
+/// How long each of these may take.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// An operator who drops tombstones again and again, whatever happens to the cluster; in long runs only.
+pub(super) struct Dropping {
+    metadata: String,
+    running: Option<Running>,
+    succeeded: usize,
+}
+
+impl Dropping {
+    pub(super) fn begin(metadata: &str) -> Self {
+        let mut begun = Self {
+            metadata: metadata.to_owned(),
+            running: None,
+            succeeded: 0,
+        };
+        begun.go_on();
+        begun
+    }
+
+    /// Begins again, if the command has ended.
+    pub(super) fn go_on(&mut self) {
+        if !is_long() {
+            return;
+        }
+        if let Some(mut running) = self.running.take() {
+            if !running.has_ended() {
+                self.running = Some(running);
+                return;
+            }
+            self.succeeded += usize::from(running.output().status.success());
+        }
+        let args = ["cluster"].into_iter().chain(DROP.split(' '));
+        let args = args.chain(["--metadata", &self.metadata]);
+        self.running = Some(Running::start(binary(), args));
+    }
+
+    /// Waits until the command succeeds, which nothing disturbs any more.
+    pub(super) async fn end(mut self) {
+        println!("tombstones were dropped {} times meanwhile", self.succeeded);
+        let before = self.succeeded;
+        for _ in 0..MOST_ATTEMPTS {
+            let Some(running) = &mut self.running else {
+                return;
+            };
+            until_within(PATIENCE, "tombstones are dropped", async || {
+                running.has_ended()
+            })
+            .await;
+            self.go_on();
+            // The first one may have begun while something was disturbed.
+            if self.succeeded > before + 1 {
+                return;
+            }
+        }
+        panic!("tombstones are never dropped");
+    }
+}
 
 /// Says how many shards are settled, of which one must be.
 pub(super) async fn check_settled(metadata: &str) -> ShardRecords {

@@ -11,8 +11,9 @@ use tokio::task::block_in_place;
 use tokio::time::sleep;
 
 use super::faults::Fault;
+use super::floors::{self, Dropping};
 use super::oracle::{Oracle, until_served};
-use super::{floors, is_whole, others_have_all, seed};
+use super::{is_whole, others_have_all, seed};
 use crate::load::create;
 
 /// Clusters of some shapes.
@@ -40,7 +41,6 @@ impl World {
         let shape = Shape {
             routers: ROUTERS,
             replace_seconds: Some(3),
-            floor_seconds: is_long().then_some(floors::SECONDS),
             ..Shape::of(nodes).with_replicas(replicas).with_hot(hot)
         };
         println!("{shape:?}");
@@ -165,8 +165,10 @@ fn clients(cluster: &HostCluster) -> Vec<Client> {
 async fn survive(seed: u64, network: Option<Network>) {
     let mut world = World::begin(seed, network).await;
     world.pass().await;
+    let mut dropping = Dropping::begin(&world.cluster.metadata());
     let mut waits = true;
     while world.begun.elapsed() < time() {
+        dropping.go_on();
         world.disturb(waits).await;
         // Sometimes the next one comes before all is well.
         waits = world.random.u8(..3) > 0;
@@ -185,6 +187,7 @@ async fn survive(seed: u64, network: Option<Network>) {
         ..
     } = world;
     let mut knowledge = oracle.end().await;
+    dropping.end().await;
     // Whichever node is lost now, the others know everything.
     let clients = clients(&cluster);
     for node in 0..shape.nodes {

@@ -158,7 +158,6 @@ impl Chaos {
 async fn reshape(seed: u64, network: Option<Network>) {
     let shape = Shape {
         routers: ROUTERS,
-        floor_seconds: is_long().then_some(floors::SECONDS),
         ..Shape::of(NODES).with_replicas(1)
     };
     let cluster = block_in_place(|| HostCluster::start(shape, network));
@@ -189,11 +188,10 @@ async fn reshape(seed: u64, network: Option<Network>) {
             chaos.operate(command).await;
         }
         chaos.until_placed(NODES, 1).await;
+        chaos.operate(floors::DROP).await;
     }
     until_served(&clients, true).await;
-    if is_long() {
-        floors::check_settled(&chaos.cluster.metadata()).await;
-    }
+    floors::check_settled(&chaos.cluster.metadata()).await;
     let mut knowledge = chaos.oracle.end().await;
     for client in &clients {
         knowledge.check(client).await;

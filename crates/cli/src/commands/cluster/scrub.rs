@@ -2,24 +2,26 @@
 //! those that do not.
 
 mod between;
+mod dropping;
 mod manner;
 mod within;
 
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use anyhow::bail;
 use clap::{Args, ValueEnum};
 use simshard_cluster::KeyValueStore;
 use simshard_node::ScrubOptions;
 use simshard_runtime::terminal::counted;
-use simshard_topology::{ShardId, ShardSet};
+use simshard_topology::{ShardId, ShardSet, Version};
 
 use super::MetadataArgs;
 use crate::args::JsonArgs;
 use crate::say::{note, warn};
 use between::Compared;
+use dropping::Dropping;
 use manner::{Manner, Places, SHOWN};
 
 /// Documents that differ of which a node takes note at once, at most.
@@ -40,12 +42,16 @@ pub struct ScrubArgs {
     /// Give each replica and each shard the newest state of the documents that differ
     #[arg(long)]
     pub repair: bool,
+    /// Then let all nodes drop what removals of before have left, if all agrees
+    #[arg(long, requires = "repair", conflicts_with_all = ["shards", "only"])]
+    pub drop_tombstones: bool,
     /// Compare only the replicas of each shard, or only shards with each other [default: first replicas, then shards]
     #[arg(long, value_name = "WHAT")]
     pub only: Option<What>,
-    /// Compare documents that were last changed this long ago, or longer: others may be on their way
-    #[arg(long, value_name = "SECONDS", default_value_t = 60)]
-    pub settled_seconds: u64,
+    /// Compare documents that were last changed this long ago, or longer: others may be on their way [default: 60, or 3600
+    /// with --drop-tombstones]
+    #[arg(long, value_name = "SECONDS")]
+    pub settled_seconds: Option<u64>,
     /// Shards that are compared at once, or pairs of shards
     #[arg(long, value_name = "SHARDS", default_value = "2")]
     pub at_once: NonZeroUsize,
@@ -74,10 +80,15 @@ impl ScrubArgs {
         self.only.is_none_or(|only| only == what)
     }
 
-    const fn manner(&self) -> Manner {
+    fn settled(&self) -> Duration {
+        let default = if self.drop_tombstones { 3600 } else { 60 };
+        Duration::from_secs(self.settled_seconds.unwrap_or(default))
+    }
+
+    fn manner(&self) -> Manner {
         Manner {
             options: ScrubOptions {
-                settled: Duration::from_secs(self.settled_seconds),
+                until: settled_before(self.settled()),
                 repairs: self.repair,
                 most_differences: self.most_differences,
             },
@@ -90,18 +101,38 @@ impl ScrubArgs {
 pub(super) async fn run(args: &ScrubArgs) -> anyhow::Result<()> {
     let keys = args.metadata.keys()?;
     let shards = args.shards.unwrap_or(ShardSet::ALL);
+    let manner = args.manner();
+    let mut dropping = None;
+    if args.drop_tombstones {
+        dropping = Some(Dropping::begin(&*keys, args.settled(), manner.options.until).await?);
+    }
     let mut within = Vec::new();
     if args.compares(What::Replicas) {
         let places = Places::read(&*keys).await?;
-        within = within::compare(&*keys, args.manner(), &places, shards).await?;
+        within = within::compare(&*keys, manner, &places, shards).await?;
         within::print(&within, &places, args.output)?;
     }
     let mut between = Compared::default();
     if args.compares(What::Shards) {
-        between = between::compare(&*keys, args.manner(), shards).await?;
+        between = between::compare(&*keys, manner, shards).await?;
         between.print(args.output)?;
     }
-    conclude(&within, &between.outcomes, args)
+    conclude(&within, &between.outcomes, args)?;
+    match dropping {
+        Some(dropping) => dropping.end(args.output).await,
+        None => Ok(()),
+    }
+}
+
+/// The last version of what was changed this long ago. If it is no time at all, there is no last one: clocks of routers may
+/// be ahead.
+fn settled_before(settled: Duration) -> Version {
+    if settled.is_zero() {
+        return Version::MAX;
+    }
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    let until = now.unwrap_or_default().saturating_sub(settled);
+    Version::of_wall_time(u64::try_from(until.as_nanos()).unwrap_or(u64::MAX))
 }
 
 /// Fills shards with what all others have of them. Answers how many changes they got.
@@ -109,7 +140,7 @@ pub(super) async fn fill(keys: &dyn KeyValueStore, shards: ShardSet) -> anyhow::
     let manner = Manner {
         options: ScrubOptions {
             // Clocks of routers may be ahead: all counts.
-            settled: Duration::ZERO,
+            until: Version::MAX,
             repairs: true,
             most_differences: MOST_DIFFERENCES,
         },

@@ -9,7 +9,7 @@ use std::time::Duration;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use simshard_cluster::{KeyValueStore, key_values_with};
-use simshard_node::{DEFAULT_PACE, FloorPace, NodeConfig, StorageOptions, Takeover};
+use simshard_node::{NodeConfig, StorageOptions, Takeover};
 use simshard_router::RouterConfig;
 use simshard_runtime::config::load;
 use simshard_topology::NodeId;
@@ -56,9 +56,6 @@ pub struct RawNodeConfig {
     pub publish_seconds: Option<u32>,
     /// How long a shard may lack a replica before it takes it, if it registers itself.
     pub replace_seconds: Option<u32>,
-    /// How long ago a document must have been removed, and how often the node looks for such. For tests: any number of
-    /// them is enough then.
-    pub floor_seconds: Option<u32>,
     /// The directory that holds the node's documents.
     pub data: Option<PathBuf>,
     /// Changes held in memory before they are written to segments.
@@ -182,16 +179,8 @@ pub(super) fn node(args: &NodeArgs) -> anyhow::Result<NodeRole> {
     let publish = positive("publish_seconds", publish)?;
     let replace = args.replace_seconds.or(file.replace_seconds);
     let replace = positive("replace_seconds", replace)?;
-    let floor = positive("floor_seconds", file.floor_seconds)?;
     let process = args.role.process;
     let config = NodeConfig {
-        floors: floor.map_or(DEFAULT_PACE, |pace| {
-            Some(FloorPace {
-                every: seconds(pace),
-                margin: seconds(pace),
-                least: 1,
-            })
-        }),
         takeover: replace.map_or_else(Takeover::default, |after| Takeover {
             after: seconds(after),
             // The metadata says it when the node registers itself.

@@ -24,7 +24,7 @@ use super::differences::{Compared, Difference, Found, Key, differences, ranges};
 use super::elements::{Elements, Incoming, Replica};
 use super::repairs::{Repair, repair, repairs};
 use super::telling::Telling;
-use super::{Scrub, most, replica, settled, uids};
+use super::{Scrub, most, replica, uids};
 use crate::engine::{Cell, Engine};
 use crate::error::NodeError;
 use crate::peers::copying::range;
@@ -79,7 +79,7 @@ impl Between {
             record,
             others,
             corpora: uids(&request.corpora)?,
-            until: settled(&request),
+            until: Version(request.compared_version),
             most: most(&request),
             repairs: request.repairs,
         })

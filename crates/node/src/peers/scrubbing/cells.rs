@@ -21,8 +21,7 @@ pub(crate) async fn sum_cells(
     let (_, record) = held(engine, shard, &request.store)?;
     let corpora = uids(&request.corpora)?;
     let until = Version(request.compared_version);
-    // As high for all shards: one that is below it may have tombstones that others have dropped.
-    let settled = engine.store().highest_settled();
+    let settled = Version(request.settled_version);
     let permit = engine.scrub_permit().await?;
     let pinned = engine.store().pin(shard, record.epoch);
     let pinned = pinned.map_err(NodeError::from)?;

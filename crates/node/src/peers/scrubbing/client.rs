@@ -1,10 +1,10 @@
 //! Asking a node to scrub a shard, and what it has in common with others.
 
-use std::time::Duration;
+use std::collections::BTreeMap;
 
 use simshard_proto::shard::v1 as pb;
 use simshard_proto::shard::v1::shard_service_client::ShardServiceClient;
-use simshard_proto::shards_from;
+use simshard_proto::{shards_from, shards_into};
 use simshard_simhash::Fingerprint;
 use simshard_storage::Digest;
 use simshard_topology::replication::{State, StoreId};
@@ -18,8 +18,8 @@ use crate::peers::pings::channel_to;
 /// How a shard is scrubbed.
 #[derive(Clone, Copy, Debug)]
 pub struct ScrubOptions {
-    /// Only documents that were last changed this long ago, or longer, are compared.
-    pub settled: Duration,
+    /// Documents with later versions are not compared.
+    pub until: Version,
     /// Whether replicas are to get what they lack.
     pub repairs: bool,
     /// Documents that differ of which the node takes note at once.
@@ -142,7 +142,8 @@ pub async fn compare_shard(
 }
 
 /// Asks the node at `address` what a shard, which its store holds in sync, has in common with each other one. The
-/// documents of these corpora count that have no later version than `until`. Answers a sum for each other shard.
+/// documents of these corpora count that have no later version than `until`, but for tombstones up to `settled`. For shards
+/// that are compared, this must be the same: one of them may have dropped these. Answers a sum for each other shard.
 ///
 /// # Errors
 /// If the shard cannot be read.
@@ -151,26 +152,21 @@ pub async fn sum_cells_of(
     store: StoreId,
     shard: ShardId,
     corpora: &[CorpusUid],
-    until: Version,
+    (until, settled): (Version, Version),
 ) -> Result<Vec<Digest>, ScrubError> {
     let request = pb::SumCellsRequest {
         store: store.0.to_vec(),
         shard: shard.0.into(),
         corpora: bytes_of(corpora),
         compared_version: until.0,
+        settled_version: settled.0,
     };
     let mut client = client(address)?;
     // It may take as long as the shard is large; the transport sees whether the node lives.
     let summed = client.sum_cells(request).await;
-    let is_too_old = |status: &Status| status.code() == Code::Unimplemented;
-    let summed = summed.map_err(|status| {
-        if is_too_old(&status) {
-            too_old(address)
-        } else {
-            status
-        }
-    });
-    let summed = summed?.into_inner();
+    let summed = summed
+        .map_err(|status| explain(address, status))?
+        .into_inner();
     let (sums, rest) = summed.sums.as_chunks();
     if sums.len() != ShardId::COUNT || !rest.is_empty() {
         return Err(Status::internal("the node answers what makes no sense").into());
@@ -178,11 +174,43 @@ pub async fn sum_cells_of(
     Ok(sums.to_vec())
 }
 
+/// Has the node at `address` see to it that shards take no changes up to a version any more, or that what their replicas
+/// have up to there is `settled`. Its store holds them in sync before all others. Answers why that was not done, for each
+/// shard of which it was not. Without shards, it only compares the version with its clock.
+///
+/// # Errors
+/// If the version is ahead of the node's clock. Else when the node does not answer, or cannot change records.
+pub async fn settle_shards(
+    address: &str,
+    store: StoreId,
+    shards: ShardSet,
+    version: Version,
+    settles: bool,
+) -> Result<BTreeMap<ShardId, String>, ScrubError> {
+    let request = pb::SettleShardsRequest {
+        store: store.0.to_vec(),
+        shards: shards_from(shards),
+        version: version.0,
+        settles,
+    };
+    // It may take as long as the shards are large; the transport sees whether the node lives.
+    let answer = client(address)?.settle_shards(request).await;
+    let answer = answer
+        .map_err(|status| explain(address, status))?
+        .into_inner();
+    let left = shards_into(&answer.left_shards)?;
+    let unknown = shards.difference(&shards_into(&answer.done_shards)?);
+    let unknown = unknown
+        .iter()
+        .map(|shard| (shard, "its node did not say why".to_owned()));
+    Ok(unknown.chain(left.iter().zip(answer.problems)).collect())
+}
+
 fn request(store: StoreId, shard: ShardId, options: ScrubOptions) -> pb::ScrubShardRequest {
     pb::ScrubShardRequest {
         store: store.0.to_vec(),
         shard: shard.0.into(),
-        settled_millis: u64::try_from(options.settled.as_millis()).unwrap_or(u64::MAX),
+        compared_version: options.until.0,
         repairs: options.repairs,
         most_differences: options.most_differences,
         ..pb::ScrubShardRequest::default()
@@ -228,6 +256,15 @@ async fn scrub(
         }
     }
     Err(Status::unavailable("the answer was cut short").into())
+}
+
+/// Says what it means that a node does not know a method.
+fn explain(address: &str, status: Status) -> Status {
+    if status.code() == Code::Unimplemented {
+        too_old(address)
+    } else {
+        status
+    }
 }
 
 fn too_old(address: &str) -> Status {

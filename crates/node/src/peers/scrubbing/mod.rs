@@ -32,12 +32,11 @@ mod telling;
 mod within;
 
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
 
 use simshard_cluster::ClusterLayout;
 use simshard_proto::shard::v1 as pb;
 use simshard_topology::replication::{Role, ShardRecord, StoreId};
-use simshard_topology::{CorpusUid, ShardId, ShardSet, Version};
+use simshard_topology::{CorpusUid, ShardId, ShardSet};
 use tokio::sync::mpsc;
 use tonic::Status;
 use tracing::warn;
@@ -49,7 +48,7 @@ use between::Between;
 pub(crate) use cells::sum_cells;
 pub use client::{
     ReplicaState, ScrubDifference, ScrubError, ScrubOptions, ScrubSummary, compare_shard,
-    scrub_shard, sum_cells_of,
+    scrub_shard, settle_shards, sum_cells_of,
 };
 use differences::Compared;
 use elements::Replica;
@@ -200,22 +199,6 @@ fn replica(layout: &ClusterLayout, store: StoreId) -> Result<Replica, Status> {
         address: node.address.clone(),
         channel,
     })
-}
-
-/// The last version of what was changed this long ago. If it is no time at all, there is no last one: clocks of routers may
-/// be ahead.
-pub fn settled_before(settled: Duration) -> Version {
-    if settled.is_zero() {
-        return Version::MAX;
-    }
-    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
-    let until = now.unwrap_or_default().saturating_sub(settled);
-    Version::of_wall_time(u64::try_from(until.as_nanos()).unwrap_or(u64::MAX))
-}
-
-/// The last version of what a request compares.
-fn settled(request: &pb::ScrubShardRequest) -> Version {
-    settled_before(Duration::from_millis(request.settled_millis))
 }
 
 /// Documents that differ of which the node takes note at once.

@@ -5,6 +5,7 @@ use std::time::Duration;
 use futures_util::future::try_join_all;
 use simshard_proto::shard::v1 as pb;
 use simshard_storage::Corpus;
+use simshard_topology::Version;
 use simshard_topology::replication::StoreId;
 use tokio::time::sleep;
 use tonic::Status;
@@ -15,7 +16,7 @@ use super::elements::Replica;
 use super::reading::{Reading, Replicas};
 use super::repairs::{repair, repair_own, repairs};
 use super::telling::{Place, Telling};
-use super::{Scrub, most, replica, settled};
+use super::{Scrub, most, replica};
 
 /// Between two readings of the same documents: what was on its way has come by then.
 const CONFIRM_PAUSE: Duration = Duration::from_secs(1);
@@ -57,7 +58,7 @@ impl Within {
                 epoch: record.epoch,
                 others,
                 versions: Compared {
-                    until: settled(&request),
+                    until: Version(request.compared_version),
                     settled: record.settled,
                     to_settle: false,
                 },

@@ -8,7 +8,7 @@ use crate::replication::record::{Epoch, Learner, ShardRecord};
 use crate::replication::{Outcome, Role, Sent, State, Step, is_forgotten, may_settle};
 use crate::version::Version;
 
-/// The versions that a floor may be raised to: those of operations.
+/// The versions that a record may be frozen at: those of operations.
 fn versions(world: &World) -> impl Iterator<Item = u64> {
     let writers = world.writers.iter();
     let begun = writers.filter(|writer| writer.phase != Phase::New);
@@ -20,7 +20,7 @@ pub(super) fn changes(config: &Config, world: &World) -> impl Iterator<Item = Ch
     let versions = versions(world).filter(|_| config.floors);
     let others = [Change::Thaw, Change::Settle].into_iter();
     versions
-        .map(Change::Raise)
+        .map(Change::Freeze)
         .chain(others.filter(|_| config.floors))
 }
 
@@ -70,7 +70,7 @@ fn agree(config: &Config, world: &World, until: Version) -> bool {
 /// The step of a change that concerns the floor.
 pub(super) fn step(config: &Config, world: &World, change: Change) -> Option<Step> {
     match change {
-        Change::Raise(version) => Some(Step::RaiseFloor(Version(version))),
+        Change::Freeze(version) => Some(Step::Freeze(Version(version))),
         Change::Thaw => Some(Step::Thaw),
         Change::Settle => {
             let current = blinded(config, world.current(), change);

@@ -18,7 +18,7 @@ pub(super) enum Change {
     Promote(u8),
     Heat(u8),
     Cool(u8),
-    Raise(u64),
+    Freeze(u64),
     Thaw,
     Settle,
     /// Two stores leave at once.
@@ -106,7 +106,7 @@ pub(super) fn change(config: &Config, world: &World, change: Change) -> Option<W
         | Change::Promote(_)
         | Change::Heat(_)
         | Change::Cool(_)
-        | Change::Raise(_)
+        | Change::Freeze(_)
         | Change::Thaw
         | Change::Settle
         | Change::Force { .. } => step(change).ok()?,
@@ -146,7 +146,7 @@ fn step(
 ) -> Result<ShardRecord, StepError> {
     let current = &floors::blinded(config, current, change);
     let step = match change {
-        Change::Raise(_) | Change::Thaw | Change::Settle => {
+        Change::Freeze(_) | Change::Thaw | Change::Settle => {
             let not_compared = StepError::NotCompared(current.epoch);
             floors::step(config, world, change).ok_or(not_compared)?
         }

@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 use futures_util::{StreamExt, TryStreamExt, stream};
 use serde_json::{Map, Value, json};
 use simshard_cluster::{CorpusState, KeyValueStore, RegisteredStore, recorded_corpora};
-use simshard_node::{ScrubDifference, ScrubError, compare_shard, settled_before, sum_cells_of};
-use simshard_topology::{CorpusUid, ShardId, ShardSet, Version};
+use simshard_node::{ScrubDifference, ScrubError, compare_shard, sum_cells_of};
+use simshard_topology::{CorpusUid, ShardId, ShardSet};
 
 use super::super::patience::patiently;
 use super::manner::{Manner, Patience, Places, SHOWN, state_text, state_value};
@@ -154,7 +154,6 @@ struct Comparison<'a> {
     keys: &'a dyn KeyValueStore,
     manner: Manner,
     corpora: Vec<CorpusUid>,
-    until: Version,
     patience: Patience,
 }
 
@@ -168,7 +167,6 @@ impl<'a> Comparison<'a> {
             keys,
             manner,
             corpora: live.map(|record| record.uid).collect(),
-            until: settled_before(manner.options.settled),
             patience: Patience::default(),
         })
     }
@@ -212,13 +210,15 @@ impl<'a> Comparison<'a> {
     }
 
     async fn sum_of(&self, shard: ShardId, first: &Places) -> anyhow::Result<Result<Sums, String>> {
+        // The same for all shards: one that is settled has none of the tombstones that another one may have.
+        let versions = (self.manner.options.until, first.settled());
         let mut anew = None;
         loop {
             let places = anew.as_ref().unwrap_or(first);
             let Some(RegisteredStore { id, address, .. }) = places.reader(shard) else {
                 return Ok(Err(ScrubError::unregistered().to_string()));
             };
-            let summed = sum_cells_of(address, *id, shard, &self.corpora, self.until).await;
+            let summed = sum_cells_of(address, *id, shard, &self.corpora, versions).await;
             match summed {
                 Ok(summed) => {
                     self.patience.renew();

@@ -1,15 +1,15 @@
 //! What both comparisons need: how they are done, who holds which shard, and how a state is told.
 
 use std::cell::Cell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroUsize;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use simshard_cluster::{KeyValueStore, RegisteredStore, registered_stores, shard_records};
 use simshard_node::ScrubOptions;
-use simshard_topology::ShardId;
 use simshard_topology::replication::{ShardRecords, State, StoreId};
+use simshard_topology::{ShardId, ShardSet, Version};
 use tokio::time::sleep;
 
 use super::super::patience::patiently;
@@ -75,6 +75,34 @@ impl Places {
     pub(super) fn reader(&self, shard: ShardId) -> Option<&RegisteredStore> {
         let first = self.records.get(&shard)?.in_sync.first()?;
         self.stores.get(&first.store)
+    }
+
+    /// The first store in sync of each of these shards, and which of them it is that of. Some may have none that has
+    /// registered.
+    pub(super) fn readers(&self, shards: ShardSet) -> Vec<(&RegisteredStore, ShardSet)> {
+        let mut readers: BTreeMap<StoreId, (&RegisteredStore, ShardSet)> = BTreeMap::new();
+        for shard in shards.iter() {
+            if let Some(store) = self.reader(shard) {
+                let reader = readers.entry(store.id).or_insert((store, ShardSet::EMPTY));
+                reader.1.insert(shard);
+            }
+        }
+        readers.into_values().collect()
+    }
+
+    /// All registered stores that hold any shard in sync.
+    pub(super) fn in_sync(&self) -> impl Iterator<Item = &RegisteredStore> {
+        let entries = self.records.values().flat_map(|record| &record.in_sync);
+        let stores: BTreeSet<StoreId> = entries.map(|entry| entry.store).collect();
+        stores
+            .into_iter()
+            .filter_map(|store| self.stores.get(&store))
+    }
+
+    /// The highest version up to which any shard is settled.
+    pub(super) fn settled(&self) -> Version {
+        let settled = self.records.values().map(|record| record.settled);
+        settled.max().unwrap_or(Version::NONE)
     }
 
     /// What a store is called: by its node, if it has registered.

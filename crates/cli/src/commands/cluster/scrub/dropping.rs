@@ -1,0 +1,144 @@
+//! Dropping tombstones: before shards are compared, none takes changes of before any more; once all agree, all are settled.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use anyhow::bail;
+use futures_util::future::{join_all, try_join_all};
+use serde_json::json;
+use simshard_cluster::{Feature, KeyValueStore, RegisteredStore, require};
+use simshard_node::settle_shards;
+use simshard_topology::{ShardId, ShardSet, Version};
+
+use super::super::patience::patiently;
+use super::manner::{Patience, Places};
+use crate::args::JsonArgs;
+use crate::exit::UsageError;
+use crate::progress;
+use crate::say;
+
+/// Shards of a node that take no repairs at once, while their replicas are compared.
+const AT_ONCE: usize = 64;
+
+/// Tombstones up to a version, which are to be dropped.
+pub(super) struct Dropping<'a> {
+    keys: &'a dyn KeyValueStore,
+    until: Version,
+}
+
+impl<'a> Dropping<'a> {
+    /// Sees to it that no shard takes changes up to a version any more.
+    ///
+    /// # Errors
+    /// If a node does not answer, or its clock is behind that version.
+    pub(super) async fn begin(
+        keys: &'a dyn KeyValueStore,
+        settled: Duration,
+        until: Version,
+    ) -> anyhow::Result<Self> {
+        if settled.is_zero() {
+            let problem = "--drop-tombstones needs --settled-seconds of 1 or more";
+            return Err(UsageError(problem.to_owned()).into());
+        }
+        patiently(async || require(keys, Feature::Floors).await).await?;
+        let dropping = Self { keys, until };
+        // All clocks are compared before the first shard depends on it.
+        let places = Places::read(keys).await?;
+        let compared = places.in_sync().map(async |store| {
+            let settled = settle_shards(&store.address, store.id, ShardSet::EMPTY, until, false);
+            let settled = settled.await;
+            settled.map_err(|error| anyhow::anyhow!("node {}: {error}", store.node))
+        });
+        try_join_all(compared).await?;
+        let left = dropping
+            .reach("closing shards to changes of before", false)
+            .await?;
+        if !left.is_empty() {
+            bail!("no tombstone is dropped: {}", told(&left));
+        }
+        Ok(dropping)
+    }
+
+    /// Lets all nodes drop tombstones, once all shards were compared and agree.
+    ///
+    /// # Errors
+    /// If some may not be dropped yet.
+    pub(super) async fn end(&self, output: JsonArgs) -> anyhow::Result<()> {
+        let left = self.reach("comparing replicas once more", true).await?;
+        let kept: ShardSet = left.keys().copied().collect();
+        let settled = ShardSet::ALL.difference(&kept);
+        let until = self.until.to_string();
+        if output.json {
+            say::print_json(&json!({ "settled": settled.to_string(), "until": until }))?;
+        } else if !settled.is_empty() {
+            say::print(&format!("shards {settled} drop tombstones up to {until}"))?;
+        }
+        if !left.is_empty() {
+            bail!(
+                "shards {kept} keep their tombstones for now: {}; run this command again",
+                told(&left)
+            );
+        }
+        Ok(())
+    }
+
+    /// Has the nodes of all shards bring them to the goal, again and again while that helps. Answers why some have not come.
+    async fn reach(&self, what: &str, settles: bool) -> anyhow::Result<BTreeMap<ShardId, String>> {
+        let unregistered = |shard| (shard, "its node has not registered".to_owned());
+        let mut left: BTreeMap<ShardId, String> = ShardId::all().map(unregistered).collect();
+        let bar = progress::bar(what, Some(left.len() as u64));
+        let patience = Patience::default();
+        loop {
+            let places = Places::read(self.keys).await?;
+            let before = left.len();
+            let waiting: ShardSet = left.keys().copied().collect();
+            let asked = places.readers(waiting).into_iter();
+            let asked = asked.map(|(store, shards)| self.ask(store, shards, settles));
+            for (shard, problem) in join_all(asked).await.into_iter().flatten() {
+                match problem {
+                    Some(problem) => drop(left.insert(shard, problem)),
+                    None => drop(left.remove(&shard)),
+                }
+            }
+            bar.set_position((ShardId::COUNT - left.len()) as u64);
+            if left.len() < before {
+                patience.renew();
+            }
+            if left.is_empty() || !patience.is_left().await {
+                bar.finish_and_clear();
+                return Ok(left);
+            }
+        }
+    }
+
+    /// Has a node bring shards to the goal, some at once. Answers what is wrong with each, if something is.
+    async fn ask(
+        &self,
+        store: &RegisteredStore,
+        shards: ShardSet,
+        settles: bool,
+    ) -> Vec<(ShardId, Option<String>)> {
+        let mut answers = Vec::new();
+        let shards: Vec<ShardId> = shards.iter().collect();
+        for some in shards.chunks(AT_ONCE) {
+            let asked = some.iter().copied().collect();
+            let reached = settle_shards(&store.address, store.id, asked, self.until, settles).await;
+            answers.extend(some.iter().map(|shard| {
+                let problem = match &reached {
+                    Ok(left) => left.get(shard).cloned(),
+                    Err(error) => Some(format!("node {}: {error}", store.node)),
+                };
+                (*shard, problem)
+            }));
+        }
+        answers
+    }
+}
+
+/// What is wrong with the first of some shards.
+fn told(left: &BTreeMap<ShardId, String>) -> String {
+    let first = left.first_key_value();
+    first.map_or_else(String::new, |(shard, problem)| {
+        format!("shard {shard}: {problem}")
+    })
+}
