@@ -117,9 +117,13 @@ their last insert or removal. Nodes log each document that differs.
 It succeeds if all replicas agree, or do so now. It fails if some differ, or
 could not be compared, as a node does not answer.
 
+A removal leaves a tombstone in each replica. With --drop-tombstones, those of
+an hour ago and older go, once all replicas and all shards agree up to there.
+
 Examples:
   simshard cluster scrub
-  simshard cluster scrub --shards 40-5f --repair")]
+  simshard cluster scrub --shards 40-5f --repair
+  simshard cluster scrub --repair --drop-tombstones")]
     Scrub(scrub::ScrubArgs),
     /// Move shards to the nodes that are named, while all goes on
     #[command(after_help = "\

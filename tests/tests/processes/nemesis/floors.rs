@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use simshard_client::Fingerprint;
 use simshard_cluster::{key_values_at, shard_records};
-use simshard_testkit::{Running, binary, is_long, until_within};
+use simshard_testkit::{Running, binary, is_long, until, until_within};
 use simshard_topology::replication::{Epoch, ShardRecords};
 use simshard_topology::{ShardId, Version};
 
@@ -77,6 +77,16 @@ impl Dropping {
         }
         panic!("tombstones are never dropped");
     }
+}
+
+/// Waits until what a command that was killed has left frozen is thawed.
+pub(super) async fn until_thawed(metadata: &str) {
+    let keys = key_values_at(metadata).unwrap();
+    until("no record is frozen", async || {
+        let records = shard_records(&*keys).await.unwrap();
+        records.values().all(|record| !record.is_frozen)
+    })
+    .await;
 }
 
 /// Says how many shards are settled, of which one must be.

@@ -191,6 +191,7 @@ async fn reshape(seed: u64, network: Option<Network>) {
         chaos.operate(floors::DROP).await;
     }
     until_served(&clients, true).await;
+    floors::until_thawed(&chaos.cluster.metadata()).await;
     floors::check_settled(&chaos.cluster.metadata()).await;
     let mut knowledge = chaos.oracle.end().await;
     for client in &clients {

@@ -4,10 +4,11 @@ use std::collections::BTreeSet;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use simshard_client::{Documents, Queries};
-use simshard_cluster::{FileKeyValues, registered_stores};
+use simshard_cluster::{FileKeyValues, Steps, registered_stores, take_steps};
 use simshard_proto::shard::v1 as pb;
 use simshard_proto::shard::v1::shard_service_client::ShardServiceClient;
 use simshard_testkit::{End, Oracle, ProcessCluster, Shape, until};
+use simshard_topology::replication::{ShardRecord, Step};
 use simshard_topology::{ShardId, ShardSet, Version};
 use tokio::task::block_in_place;
 use tonic::transport::Endpoint;
@@ -192,4 +193,29 @@ async fn floors_are_not_ahead_of_clocks_and_no_shard_stays_frozen() {
         assert_eq!(output.status.code(), Some(code), "{said}");
         assert!(said.contains(expected), "{said}");
     }
+}
+
+/// What a scrub that was killed left frozen takes repairs again.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_no_scrub_settles_any_more_is_thawed() {
+    let cluster = ProcessCluster::start(Shape::of(NODES).with_replicas(NODES));
+    create(&cluster.client()).await;
+    let first = ShardId(0);
+    let freeze = |shard, record: &ShardRecord| {
+        (shard == first && !record.is_frozen).then_some(Step::Freeze(Version(9)))
+    };
+    let (keys, last) = (
+        FileKeyValues::at(cluster.metadata_file()),
+        records(&cluster).await,
+    );
+    let synced = |shard: ShardId, _| last[&shard].epoch;
+    let mut steps = Steps::default();
+    let frozen = take_steps(&keys, freeze, synced, |_, _, _| false, &mut steps).await;
+    frozen.unwrap();
+    assert_eq!(steps.taken.len(), 1);
+    until("the record is thawed", async || {
+        !records(&cluster).await[&first].is_frozen
+    })
+    .await;
+    assert_eq!(records(&cluster).await[&first].floor, Version(9));
 }

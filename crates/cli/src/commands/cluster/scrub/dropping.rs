@@ -71,7 +71,7 @@ impl<'a> Dropping<'a> {
         if output.json {
             say::print_json(&json!({ "settled": settled.to_string(), "until": until }))?;
         } else if !settled.is_empty() {
-            say::print(&format!("shards {settled} drop tombstones up to {until}"))?;
+            say::print(format!("shards {settled} drop tombstones up to {until}"))?;
         }
         if !left.is_empty() {
             bail!(
