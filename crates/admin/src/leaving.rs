@@ -37,7 +37,7 @@ impl Layout {
         self.check_movable(shards)?;
         let open: ShardSet = shards
             .iter()
-            .filter(|shard| !self.is_settled(*shard, leaving))
+            .filter(|shard| !self.is_on_its_way(*shard, leaving))
             .collect();
         if open.is_empty() {
             // They hold nothing, or all is on its way already.
@@ -125,7 +125,7 @@ impl Layout {
     }
 
     /// Whether a shard is on its way from these nodes already.
-    fn is_settled(&self, shard: ShardId, leaving: &BTreeSet<NodeId>) -> bool {
+    fn is_on_its_way(&self, shard: ShardId, leaving: &BTreeSet<NodeId>) -> bool {
         let nodes = nodes_of(&self.map, shard);
         let want = usize::from(self.records[&shard].want);
         let is_gone = |node: &NodeId| leaving.contains(node) || self.is_drained(node);

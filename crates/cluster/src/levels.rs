@@ -130,7 +130,7 @@ impl Feature {
             Self::Moving => "to say where shards are to be",
             Self::Pausing => "`simshard cluster rebalance pause`",
             Self::Rebuilding => "`simshard cluster force --rebuild`",
-            Self::Floors => "to drop tombstones",
+            Self::Floors => "to drop tombstones by `simshard cluster scrub`",
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Changing who holds shards: steps of their records, many in one transaction.
+//! Changing who holds shards, and their floors: steps of their records, many in one transaction.
 //!
 //! # Invariants
 //! - CS1: a record replaces only the one that its step was taken from (`of_two_who_take_a_step_one_does`).

@@ -11,7 +11,7 @@
 //!
 //! # Invariants
 //! - FD1: a record is settled only if its replicas were compared, with all corpora that any of them holds, at its epoch.
-//! - FD2: no floor is over a minute ahead of the clock of a store that raises it. So each right clock gives later versions.
+//! - FD2: no floor is over a minute ahead of the clock of a store that raises it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -46,7 +46,7 @@ const NOT_SEALED: &str = "its replicas do not all have its record yet";
 
 /// What a request is to come to, at a version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Goal {
+pub enum Goal {
     /// No change up to there is taken any more.
     Raised,
     /// Tombstones up to there may be dropped.
@@ -117,7 +117,7 @@ impl Floors {
             reached: Reached::default(),
         };
         for shard in shards.difference(&claimed.shards).iter() {
-            request.leave(shard, "another scrub settles it");
+            request.leave(shard, "another scrub compares it now: wait until that ends");
         }
         for shard in claimed.shards.iter() {
             request.waits.insert(shard, NOT_SEALED.to_owned());
@@ -149,7 +149,7 @@ impl Floors {
                 led.filter(|(shard, record)| record.is_frozen && !claimed.contains(*shard));
             let chosen = forgotten.map(|(shard, record)| (shard, (record.epoch, Step::Thaw)));
             if let Err(error) = self.take(chosen.collect()).await {
-                warn!(%error, "some shards take no repairs of old changes for now");
+                warn!(%error, "shards that a scrub left frozen take no repairs yet: trying again");
             }
         }
     }
@@ -279,7 +279,9 @@ enum Next {
 /// What is to be done so that a shard comes to a goal.
 fn next(goal: Goal, version: Version, record: &ShardRecord) -> Next {
     if record.is_rebuilt() {
-        return Next::Impossible("it begins anew, and is not filled yet");
+        return Next::Impossible(
+            "it begins anew, and is not filled yet: go on with `simshard cluster force --rebuild`",
+        );
     }
     match goal {
         Goal::Raised if record.floor < version => Next::Step(Step::Freeze(version)),
@@ -291,11 +293,16 @@ fn next(goal: Goal, version: Version, record: &ShardRecord) -> Next {
 
 /// What is to be done so that a shard is settled.
 fn settling(version: Version, record: &ShardRecord) -> Next {
-    if record.floor != version {
+    if record.floor > version {
         return Next::Impossible("another scrub began to drop tombstones meanwhile");
     }
+    if record.floor < version {
+        return Next::Impossible("its floor is not raised: drop tombstones from the beginning");
+    }
     if !record.learners.is_empty() {
-        return Next::Impossible("a replica is being copied");
+        return Next::Impossible(
+            "a replica is being copied: wait until `simshard cluster status` shows no copies",
+        );
     }
     if record.is_frozen {
         Next::Compare
@@ -381,7 +388,12 @@ mod tests {
             ..record(9, false, 0)
         };
         let copied = next(Goal::Settled, version, &learning);
-        assert_eq!(copied, Next::Impossible("a replica is being copied"));
+        assert_eq!(
+            copied,
+            Next::Impossible(
+                "a replica is being copied: wait until `simshard cluster status` shows no copies"
+            )
+        );
         assert_eq!(next(Goal::Raised, version, &learning), Next::Nothing);
     }
 

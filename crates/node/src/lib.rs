@@ -24,6 +24,7 @@ mod target;
 pub use simshard_storage::Options as StorageOptions;
 
 pub use engine::pace::COPY_RATE_BESIDE_REQUESTS;
+pub use floors::Goal;
 pub use fresh_start::{Obstacle, set_aside};
 pub use peers::{PAUSE_BETWEEN_STEPS, Takeover};
 pub use peers::{

@@ -76,9 +76,9 @@ const fn line_of(step: Step) -> Line {
         ),
         Step::Keep => ("other replicas of shards are to be hot", None),
         Step::Cool(_) => ("a replica of shards is to be cold again", None),
-        Step::Freeze(_) => ("shards take no late changes any more", None),
-        Step::Thaw => ("replicas of shards differ: no tombstones are dropped", None),
-        Step::Settle { .. } => ("replicas of shards agree: old tombstones are dropped", None),
+        Step::Freeze(_) | Step::Thaw | Step::Settle { .. } => {
+            ("a scrub raises the floors of shards", None)
+        }
     }
 }
 

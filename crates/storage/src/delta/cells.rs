@@ -19,8 +19,6 @@ use crate::element::Element;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CellSums {
     sums: Box<[u128; ShardId::COUNT]>,
-    /// Elements that were summed up.
-    pub elements: u64,
 }
 
 impl CellSums {
@@ -28,7 +26,6 @@ impl CellSums {
     fn empty() -> Self {
         Self {
             sums: Box::new([0; ShardId::COUNT]),
-            elements: 0,
         }
     }
 
@@ -66,7 +63,6 @@ impl CellDigester {
             let sum = &mut self.cells.sums[usize::from(other.0)];
             *sum = sum.wrapping_add(digest);
         }
-        self.cells.elements += 1;
     }
 
     pub(crate) fn finish(self) -> CellSums {

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use simshard_simhash::{Fingerprint, Tables};
-use simshard_topology::replication::{Epoch, Pin, is_forgotten};
+use simshard_topology::replication::{Epoch, Pin};
 use simshard_topology::{CorpusUid, ShardId, Version};
 
 use super::Store;
@@ -102,24 +102,6 @@ impl Pinned {
         let compared = Arc::clone(&both);
         let elements = self.elements_of(move |uid| compared.binary_search(&uid).is_ok())?;
         Ok(ReplicaComparison::new(elements, both, self.compared(until)))
-    }
-
-    /// How many tombstones it has up to a version, and in all; and its highest version up to there.
-    ///
-    /// # Errors
-    /// If a segment cannot be read.
-    pub fn tombstones(&self, until: Version) -> Result<(u64, u64, Version), ReadError> {
-        let mut elements = self.elements()?;
-        let (mut old, mut all, mut highest) = (0, 0, Version::NONE);
-        while let Some((_, element)) = elements.element() {
-            old += u64::from(is_forgotten(element.into(), until));
-            all += u64::from(!element.live);
-            if element.version <= until {
-                highest = highest.max(element.version);
-            }
-            elements.advance()?;
-        }
-        Ok((old, all, highest))
     }
 
     /// The sums of the cells of `shard`, which this is (DC4). Elements of these corpora count that have no later version

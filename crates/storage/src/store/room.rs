@@ -26,19 +26,6 @@ impl Store {
         bytes.filter(|(_, bytes)| *bytes > 0).collect()
     }
 
-    /// The elements of each shard, in segments and in memory: an element counts in each place where it has a state. Shards
-    /// without any are left out.
-    #[must_use]
-    pub fn stored_elements(&self) -> BTreeMap<ShardId, u64> {
-        let elements = self.shards.iter().map(|(id, shard)| {
-            let shard = shard.read();
-            let segments = shard.segments.iter().map(|segment| segment.elements());
-            let in_memory = shard.memtable.elements() + shard.frozen.elements();
-            (*id, segments.sum::<u64>() + in_memory)
-        });
-        elements.filter(|(_, elements)| *elements > 0).collect()
-    }
-
     /// The shortage for which operations that take space are refused now, if they are.
     pub(crate) fn shortage(&self) -> Option<Shortage> {
         let disk = self.disk.as_ref()?;

@@ -1,6 +1,6 @@
 //! Floors: the versions up to which a shard takes no more changes, so that what was removed by then may be forgotten.
 //!
-//! A removed document leaves a tombstone. It outdoes an insert of before that arrives late. Once no such insert is taken
+//! A removed document leaves a tombstone. It outdoes an earlier insert that arrives late. Once no such insert is taken
 //! any more, the tombstone is of no use. So a record has two versions. Stores refuse changes up to its *floor*: a router
 //! gives them a new version. While the record is *frozen*, they refuse repairs up to there, too. So what a shard has up to
 //! the floor stays as it is. Once all stores agree on that, it is *settled*: a store may drop tombstones up to there when it
@@ -14,7 +14,7 @@
 //! settle, or thaw                         each store drops tombstones
 //! ```
 //!
-//! A record that is frozen once is as safe. But then a shard may be settled while others lack what it has of a document.
+//! To freeze once would do for each shard alone. But then one might be settled while others lack what it has of a document.
 //!
 //! Whether a store has dropped a tombstone or not makes no difference: a settled tombstone counts like nothing at all,
 //! where replicas are compared or copied.
@@ -35,15 +35,9 @@ use super::write::State;
 use crate::Version;
 
 impl ShardRecord {
-    /// Whether a state counts like none, as it is a settled tombstone: stores may have dropped it (FL5).
-    #[must_use]
-    pub fn is_forgotten(&self, state: State) -> bool {
-        is_forgotten(state, self.settled)
-    }
-
     pub(super) fn freeze(&mut self, floor: Version) -> Result<(), StepError> {
         if floor < self.floor || floor <= self.settled {
-            return Err(StepError::NotAbove(self.floor));
+            return Err(StepError::TooLow(self.floor));
         }
         (self.floor, self.is_frozen) = (floor, true);
         Ok(())
@@ -71,7 +65,7 @@ impl ShardRecord {
     }
 }
 
-/// Whether a state is a tombstone that is settled by this version.
+/// Whether a state counts like none, as it is a tombstone that is settled by this version: stores may have dropped it (FL5).
 #[must_use]
 pub fn is_forgotten(state: State, settled: Version) -> bool {
     !state.live && state.version <= settled
@@ -125,7 +119,7 @@ mod tests {
         let early = after(&thawed, settle(thawed.epoch));
         assert_eq!(early.unwrap_err(), StepError::NotFrozen);
         let lower = after(&thawed, Step::Freeze(Version(8)));
-        assert_eq!(lower.unwrap_err(), StepError::NotAbove(Version(9)));
+        assert_eq!(lower.unwrap_err(), StepError::TooLow(Version(9)));
         let frozen = after(&thawed, Step::Freeze(Version(9))).unwrap();
         assert!(frozen.is_frozen);
         let stale = after(&frozen, settle(first.epoch));
@@ -135,7 +129,7 @@ mod tests {
         let again = after(&settled, settle(settled.epoch));
         assert_eq!(again.unwrap_err(), StepError::NotFrozen);
         let same = after(&settled, Step::Freeze(Version(9)));
-        assert_eq!(same.unwrap_err(), StepError::NotAbove(Version(9)));
+        assert_eq!(same.unwrap_err(), StepError::TooLow(Version(9)));
         let raised = after(&settled, Step::Freeze(Version(12))).unwrap();
         let learner = StoreId([3; 16]);
         let learning = after(&raised, Step::AddLearner(learner)).unwrap();

@@ -13,7 +13,7 @@
 use super::record::{Epoch, InSync, Learner, ShardRecord, StoreId};
 use crate::Version;
 
-/// One change of who holds a shard.
+/// One change of who holds a shard, or of its floor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
     /// Nothing but wishes changes.
@@ -64,9 +64,9 @@ pub enum StepError {
     /// Ask the learner again: it speaks of an earlier addition.
     #[error("store {0} has not copied the shard since it was added")]
     NotCopied(StoreId),
-    /// Nothing to do, or not so low.
-    #[error("the floor is at version {0}")]
-    NotAbove(Version),
+    /// Freeze at a higher version.
+    #[error("the floor is at version {0} already")]
+    TooLow(Version),
     /// Freeze it first.
     #[error("repairs are taken below the floor")]
     NotFrozen,

@@ -1,17 +1,17 @@
 //! Tombstones go while a cluster is disturbed. A test says how many went, and fails if none did. Where nodes lose their
 //! disks, they go in long runs only: a short one has all that it can do.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use simshard_client::Fingerprint;
 use simshard_cluster::{key_values_at, shard_records};
 use simshard_testkit::{Running, binary, is_long, until, until_within};
-use simshard_topology::replication::{Epoch, ShardRecords};
+use simshard_topology::replication::ShardRecords;
 use simshard_topology::{ShardId, Version};
 
 use crate::scrubs::shards;
-use crate::scrubs::stores::open;
+use crate::scrubs::stores::elements;
 
 /// The command that drops tombstones.
 pub(super) const DROP: &str = "scrub --repair --drop-tombstones --settled-seconds 1";
@@ -116,18 +116,8 @@ pub(super) async fn check_dropped(
     let left: u64 = removed.iter().map(of_document).sum();
     // Some of these are of other documents.
     let there: u64 = directories
-        .map(|directory| tombstones(&directory, &records))
+        .map(|directory| elements(&directory, &records)[1])
         .sum();
     println!("{there} tombstones are there, of {left} or more that were");
     assert!(there < left, "no tombstone was dropped");
-}
-
-/// How many tombstones a store has, of shards that it holds in sync.
-fn tombstones(directory: &Path, records: &ShardRecords) -> u64 {
-    let store = open(directory, records);
-    let in_shard = |shard| {
-        let pinned = store.pin(shard, Epoch::NONE).unwrap();
-        pinned.map_or(0, |pinned| pinned.tombstones(Version::MAX).unwrap().1)
-    };
-    ShardId::all().map(in_shard).sum()
 }

@@ -7,11 +7,11 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use simshard_client::Fingerprint;
 use simshard_storage::{
-    Change, ChangeKind, Documents, Failure, Holding, Operation, Options, Refusal, SharedChange,
-    Sink, Store, Writer,
+    Change, ChangeKind, CopyRange, Corpus, Documents, Element, Failure, Holding, Operation,
+    Options, Refusal, SharedChange, Sink, Store, Writer,
 };
 use simshard_testkit::{Oracle, ProcessCluster};
-use simshard_topology::replication::ShardRecords;
+use simshard_topology::replication::{Epoch, ShardRecords};
 use simshard_topology::{ShardId, ShardSet, Version};
 
 use super::{Document, shards};
@@ -91,10 +91,26 @@ pub(super) fn edit(
     writer.close();
 }
 
-/// Elements that a node has stored, tombstones among them.
-pub(super) fn elements(cluster: &ProcessCluster, records: &ShardRecords, node: usize) -> u64 {
-    let stored = open(&cluster.data(node), records).stored_elements();
-    stored.into_values().sum()
+/// How many live documents a store has in its shards, and how many tombstones.
+pub(crate) fn elements(directory: &Path, records: &ShardRecords) -> [u64; 2] {
+    let store = open(directory, records);
+    let all = |corpus: &Corpus| CopyRange {
+        corpus: corpus.uid,
+        first: Fingerprint(0),
+        last: Fingerprint(u64::MAX),
+    };
+    let mut counts = [0; 2];
+    for shard in ShardId::all() {
+        if let Some(pinned) = store.pin(shard, Epoch::NONE).unwrap() {
+            let ranges: Vec<CopyRange> = pinned.corpora.iter().map(all).collect();
+            let count = |_, element: Element<'_>| {
+                counts[usize::from(!element.live)] += 1;
+                true
+            };
+            pinned.visit(&ranges, Version::MAX, count).unwrap();
+        }
+    }
+    counts
 }
 
 /// Each node has each document in all its shards, and no other one.

@@ -81,6 +81,9 @@ pub(super) async fn run(args: &ForceArgs) -> anyhow::Result<()> {
     };
     let forced = force(&*keys, from, is_meant, |store| cluster.answers(store)).await?;
     let shards: ShardSet = forced.taken.keys().copied().collect();
+    if shards.is_empty() {
+        bail!("the records of these shards have changed meanwhile: run this command again");
+    }
     note(format!("{} goes on alone with shards {shards}", args.from));
     wait_until_installed(&cluster, from, &forced.taken).await
 }

@@ -42,7 +42,7 @@ pub struct ScrubArgs {
     /// Give each replica and each shard the newest state of the documents that differ
     #[arg(long)]
     pub repair: bool,
-    /// Then let all nodes drop what removals of before have left, if all agrees
+    /// Then let all nodes drop old tombstones of removals, if all agrees
     #[arg(long, requires = "repair", conflicts_with_all = ["shards", "only"])]
     pub drop_tombstones: bool,
     /// Compare only the replicas of each shard, or only shards with each other [default: first replicas, then shards]
@@ -80,7 +80,8 @@ impl ScrubArgs {
         self.only.is_none_or(|only| only == what)
     }
 
-    fn settled(&self) -> Duration {
+    /// How long ago documents must have been changed that are compared.
+    fn age(&self) -> Duration {
         let default = if self.drop_tombstones { 3600 } else { 60 };
         Duration::from_secs(self.settled_seconds.unwrap_or(default))
     }
@@ -88,7 +89,7 @@ impl ScrubArgs {
     fn manner(&self) -> Manner {
         Manner {
             options: ScrubOptions {
-                until: settled_before(self.settled()),
+                until: changed_before(self.age()),
                 repairs: self.repair,
                 most_differences: self.most_differences,
             },
@@ -104,7 +105,7 @@ pub(super) async fn run(args: &ScrubArgs) -> anyhow::Result<()> {
     let manner = args.manner();
     let mut dropping = None;
     if args.drop_tombstones {
-        dropping = Some(Dropping::begin(&*keys, args.settled(), manner.options.until).await?);
+        dropping = Some(Dropping::begin(&*keys, args.age(), manner.options.until).await?);
     }
     let mut within = Vec::new();
     if args.compares(What::Replicas) {
@@ -126,12 +127,12 @@ pub(super) async fn run(args: &ScrubArgs) -> anyhow::Result<()> {
 
 /// The last version of what was changed this long ago. If it is no time at all, there is no last one: clocks of routers may
 /// be ahead.
-fn settled_before(settled: Duration) -> Version {
-    if settled.is_zero() {
+fn changed_before(age: Duration) -> Version {
+    if age.is_zero() {
         return Version::MAX;
     }
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
-    let until = now.unwrap_or_default().saturating_sub(settled);
+    let until = now.unwrap_or_default().saturating_sub(age);
     Version::of_wall_time(u64::try_from(until.as_nanos()).unwrap_or(u64::MAX))
 }
 
@@ -183,7 +184,7 @@ fn conclude(
     let left: u64 = within.iter().map(within::Outcome::left).sum();
     let has_more = within.iter().any(within::Outcome::has_more);
     let advice = if args.repair {
-        ""
+        ": run this command again; insert or remove anew what still differs then"
     } else {
         ": repair them with --repair"
     };

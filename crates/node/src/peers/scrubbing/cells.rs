@@ -37,6 +37,5 @@ pub(crate) async fn sum_cells(
     let sums = ShardSet::ALL.iter().flat_map(|other| cells.with(other));
     Ok(pb::SumCellsResponse {
         sums: sums.collect(),
-        element_count: cells.elements,
     })
 }

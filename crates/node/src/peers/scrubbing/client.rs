@@ -1,4 +1,4 @@
-//! Asking a node to scrub a shard, and what it has in common with others.
+//! Asking a node to scrub a shard, what it has in common with others, and to settle it.
 
 use std::collections::BTreeMap;
 
@@ -12,6 +12,7 @@ use simshard_topology::{CorpusUid, ShardId, ShardSet, Version};
 use tonic::transport::Channel;
 use tonic::{Code, Status};
 
+use crate::floors::Goal;
 use crate::peers::copying::in_time;
 use crate::peers::pings::channel_to;
 
@@ -66,7 +67,7 @@ impl ScrubError {
     #[must_use]
     pub fn unregistered() -> Self {
         Self {
-            message: "its node has not registered".to_owned(),
+            message: "its node has not registered: start it, and run this command again".to_owned(),
             may_succeed_later: false,
         }
     }
@@ -174,9 +175,8 @@ pub async fn sum_cells_of(
     Ok(sums.to_vec())
 }
 
-/// Has the node at `address` see to it that shards take no changes up to a version any more, or that what their replicas
-/// have up to there is `settled`. Its store holds them in sync before all others. Answers why that was not done, for each
-/// shard of which it was not. Without shards, it only compares the version with its clock.
+/// Has the node at `address` bring shards to a goal, at a version. Its store holds them in sync before all others. Answers
+/// why some have not come there. Without shards, the node only compares the version with its clock.
 ///
 /// # Errors
 /// If the version is ahead of the node's clock. Else when the node does not answer, or cannot change records.
@@ -185,13 +185,13 @@ pub async fn settle_shards(
     store: StoreId,
     shards: ShardSet,
     version: Version,
-    settles: bool,
+    goal: Goal,
 ) -> Result<BTreeMap<ShardId, String>, ScrubError> {
     let request = pb::SettleShardsRequest {
         store: store.0.to_vec(),
         shards: shards_from(shards),
         version: version.0,
-        settles,
+        settles: goal == Goal::Settled,
     };
     // It may take as long as the shards are large; the transport sees whether the node lives.
     let answer = client(address)?.settle_shards(request).await;
@@ -269,7 +269,7 @@ fn explain(address: &str, status: Status) -> Status {
 
 fn too_old(address: &str) -> Status {
     let message =
-        format!("the node at {address} is of a version that compares no shards: upgrade it");
+        format!("the node at {address} is of a version that does not know this: upgrade it");
     Status::unimplemented(message)
 }
 

@@ -142,8 +142,11 @@ pub(crate) async fn agree(
         most: 1,
     };
     let reading = replicas.read(&[]).await?;
-    let agree = reading.holds_alike && reading.found.differences.is_empty();
-    Ok(agree && !reading.found.has_more)
+    if !reading.holds_alike {
+        let problem = "its replicas do not all hold the same corpora yet";
+        return Err(Status::failed_precondition(problem));
+    }
+    Ok(reading.found.differences.is_empty() && !reading.found.has_more)
 }
 
 /// What is compared.

@@ -1,4 +1,4 @@
-//! Dropping tombstones: before shards are compared, none takes changes of before any more; once all agree, all are settled.
+//! Dropping tombstones: shards are closed to late changes before they are compared. Once all agree, all are settled.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -7,7 +7,7 @@ use anyhow::bail;
 use futures_util::future::{join_all, try_join_all};
 use serde_json::json;
 use simshard_cluster::{Feature, KeyValueStore, RegisteredStore, require};
-use simshard_node::settle_shards;
+use simshard_node::{Goal, ScrubError, settle_shards};
 use simshard_topology::{ShardId, ShardSet, Version};
 
 use super::super::patience::patiently;
@@ -18,11 +18,13 @@ use crate::progress;
 use crate::say;
 
 /// Shards of a node that take no repairs at once, while their replicas are compared.
-const AT_ONCE: usize = 64;
+const AT_ONCE: usize = 16;
 
 /// Tombstones up to a version, which are to be dropped.
 pub(super) struct Dropping<'a> {
     keys: &'a dyn KeyValueStore,
+    /// How old they are at least.
+    age: Duration,
     until: Version,
 }
 
@@ -33,28 +35,44 @@ impl<'a> Dropping<'a> {
     /// If a node does not answer, or its clock is behind that version.
     pub(super) async fn begin(
         keys: &'a dyn KeyValueStore,
-        settled: Duration,
+        age: Duration,
         until: Version,
     ) -> anyhow::Result<Self> {
-        if settled.is_zero() {
+        if age.is_zero() {
             let problem = "--drop-tombstones needs --settled-seconds of 1 or more";
             return Err(UsageError(problem.to_owned()).into());
         }
         patiently(async || require(keys, Feature::Floors).await).await?;
-        let dropping = Self { keys, until };
+        let dropping = Self { keys, age, until };
         // All clocks are compared before the first shard depends on it.
         let places = Places::read(keys).await?;
+        if places.floor() > until {
+            bail!(
+                "a scrub began to drop tombstones up to a later time: wait until that is long enough ago, or give \
+                 --settled-seconds less than {}",
+                age.as_secs()
+            );
+        }
         let compared = places.in_sync().map(async |store| {
-            let settled = settle_shards(&store.address, store.id, ShardSet::EMPTY, until, false);
+            let settled = settle_shards(
+                &store.address,
+                store.id,
+                ShardSet::EMPTY,
+                until,
+                Goal::Raised,
+            );
             let settled = settled.await;
             settled.map_err(|error| anyhow::anyhow!("node {}: {error}", store.node))
         });
         try_join_all(compared).await?;
         let left = dropping
-            .reach("closing shards to changes of before", false)
+            .reach("closing shards to late changes", Goal::Raised)
             .await?;
         if !left.is_empty() {
-            bail!("no tombstone is dropped: {}", told(&left));
+            bail!(
+                "no tombstone is dropped: {}; run this command again",
+                told(&left)
+            );
         }
         Ok(dropping)
     }
@@ -64,14 +82,19 @@ impl<'a> Dropping<'a> {
     /// # Errors
     /// If some may not be dropped yet.
     pub(super) async fn end(&self, output: JsonArgs) -> anyhow::Result<()> {
-        let left = self.reach("comparing replicas once more", true).await?;
+        let left = self
+            .reach("comparing replicas once more", Goal::Settled)
+            .await?;
         let kept: ShardSet = left.keys().copied().collect();
         let settled = ShardSet::ALL.difference(&kept);
-        let until = self.until.to_string();
         if output.json {
+            let until = self.until.to_string();
             say::print_json(&json!({ "settled": settled.to_string(), "until": until }))?;
         } else if !settled.is_empty() {
-            say::print(format!("shards {settled} drop tombstones up to {until}"))?;
+            let seconds = self.age.as_secs();
+            say::print(format!(
+                "shards {settled} drop the tombstones of documents that were removed {seconds} seconds ago, or earlier"
+            ))?;
         }
         if !left.is_empty() {
             bail!(
@@ -83,8 +106,8 @@ impl<'a> Dropping<'a> {
     }
 
     /// Has the nodes of all shards bring them to the goal, again and again while that helps. Answers why some have not come.
-    async fn reach(&self, what: &str, settles: bool) -> anyhow::Result<BTreeMap<ShardId, String>> {
-        let unregistered = |shard| (shard, "its node has not registered".to_owned());
+    async fn reach(&self, what: &str, goal: Goal) -> anyhow::Result<BTreeMap<ShardId, String>> {
+        let unregistered = |shard| (shard, ScrubError::unregistered().to_string());
         let mut left: BTreeMap<ShardId, String> = ShardId::all().map(unregistered).collect();
         let bar = progress::bar(what, Some(left.len() as u64));
         let patience = Patience::default();
@@ -93,7 +116,7 @@ impl<'a> Dropping<'a> {
             let before = left.len();
             let waiting: ShardSet = left.keys().copied().collect();
             let asked = places.readers(waiting).into_iter();
-            let asked = asked.map(|(store, shards)| self.ask(store, shards, settles));
+            let asked = asked.map(|(store, shards)| self.ask(store, shards, goal));
             for (shard, problem) in join_all(asked).await.into_iter().flatten() {
                 match problem {
                     Some(problem) => drop(left.insert(shard, problem)),
@@ -116,13 +139,13 @@ impl<'a> Dropping<'a> {
         &self,
         store: &RegisteredStore,
         shards: ShardSet,
-        settles: bool,
+        goal: Goal,
     ) -> Vec<(ShardId, Option<String>)> {
         let mut answers = Vec::new();
         let shards: Vec<ShardId> = shards.iter().collect();
         for some in shards.chunks(AT_ONCE) {
             let asked = some.iter().copied().collect();
-            let reached = settle_shards(&store.address, store.id, asked, self.until, settles).await;
+            let reached = settle_shards(&store.address, store.id, asked, self.until, goal).await;
             answers.extend(some.iter().map(|shard| {
                 let problem = match &reached {
                     Ok(left) => left.get(shard).cloned(),

@@ -4,7 +4,7 @@ use futures_util::{StreamExt, TryStreamExt, stream};
 use indicatif::ProgressBar;
 use serde_json::{Map, Value, json};
 use simshard_cluster::{KeyValueStore, RegisteredStore};
-use simshard_node::{ScrubDifference, ScrubSummary, scrub_shard};
+use simshard_node::{ScrubDifference, ScrubError, ScrubSummary, scrub_shard};
 use simshard_topology::{ShardId, ShardSet};
 
 use super::manner::{Manner, Patience, Places, SHOWN, state_text, state_value};
@@ -73,7 +73,7 @@ impl Comparison<'_> {
     async fn attempt(&self, shard: ShardId, places: &Places) -> anyhow::Result<Outcome> {
         let mut outcome = Outcome {
             shard,
-            summary: Err("its node has not registered".to_owned()),
+            summary: Err(ScrubError::unregistered().to_string()),
             may_succeed_later: false,
             shown: Vec::new(),
         };
