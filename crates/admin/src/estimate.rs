@@ -167,7 +167,7 @@ mod tests {
         };
         assert_eq!(
             of(1, 0).to_string(),
-            "no node told of bytes that are to be copied; the steps of the moves take about 4.0 s"
+            "no node told of bytes that are to be copied; the steps of the moves take about 8.0 s"
         );
         let pause = PAUSE_BETWEEN_STEPS.as_secs_f64();
         for (shards, pauses) in [(64, 2.0), (65, 3.0), (192, 6.0)] {

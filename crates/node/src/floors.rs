@@ -33,10 +33,10 @@ use crate::error::NodeError;
 use crate::peers::{Peers, agree};
 
 /// How often a request looks at its shards. In between, stores install records.
-const LOOKS: u32 = 20;
+const LOOKS: u32 = 50;
 
 /// Between two looks.
-const PAUSE: Duration = Duration::from_millis(500);
+const PAUSE: Duration = Duration::from_millis(200);
 
 /// How often a node looks for records that are frozen, and that no request settles.
 const THAWED_EVERY: Duration = Duration::from_secs(5);
