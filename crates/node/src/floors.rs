@@ -28,7 +28,8 @@ use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
 use tonic::Status;
 use tracing::{info, warn};
 
-use crate::engine::{Engine, check_clock};
+use crate::engine::Engine;
+use crate::engine::change::check_clock;
 use crate::error::NodeError;
 use crate::peers::{Peers, agree};
 

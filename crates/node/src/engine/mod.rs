@@ -12,7 +12,7 @@
 //!   a shard that is being changed.
 
 mod apply;
-mod change;
+pub(crate) mod change;
 mod checks;
 mod copies;
 mod find;
@@ -44,7 +44,6 @@ use crate::shard::ShardCounts;
 use crate::target::Target;
 pub(crate) use apply::ChangeOutcome;
 use apply::{Applier, Ticket};
-pub(crate) use change::check_clock;
 pub(crate) use copies::{Cell, ComparedRanges, CopyItem, CopyRequest, own_elements};
 pub(crate) use find::NearQuery;
 use heat::{Heat, Warmer, Warming};
