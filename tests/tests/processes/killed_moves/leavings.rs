@@ -16,9 +16,8 @@ use super::{MOVED, NODES, Nodes, World, name, names};
 use crate::readiness::is_ready;
 use crate::records::records;
 
-/// A node that was away copies, and then others delete what they had, on a busy machine too. The steps of the moves are four
-/// seconds apart.
-const SETTLED: Duration = Duration::from_secs(150);
+/// A node that was away copies, and then others delete what they had, on a busy machine too.
+const SETTLED: Duration = Duration::from_secs(90);
 
 /// The files of segments in a data directory. One may go meanwhile.
 fn segment_files(data: &Path) -> BTreeSet<PathBuf> {

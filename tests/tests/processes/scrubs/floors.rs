@@ -113,8 +113,8 @@ async fn tombstones_go_and_what_was_removed_stays_away() {
         let [held, tombstones] = elements(&cluster.data(node), &last);
         assert_eq!(held, live);
         // The node that came back has copied no tombstone. The others may have had no time to merge all shards.
-        let most = if node == 2 { 0 } else { removed.len() as u64 };
-        assert!(tombstones <= most, "node {node}: {tombstones}");
+        let below = if node == 2 { 1 } else { removed.len() as u64 };
+        assert!(tombstones < below, "node {node}: {tombstones}");
     }
 }
 
@@ -124,13 +124,13 @@ async fn half_written_documents_are_completed_before_tombstones_go() {
     let cluster = ProcessCluster::start(Shape::of(NODES).with_replicas(NODES));
     let client = cluster.client().with_timeout(Duration::from_secs(20));
     create(&client).await;
-    let half = &documents(1)[..10];
+    let half = &documents(1)[..1];
     let version = version_in(0);
-    let first = shards_of(&half[..1]).iter().next().unwrap();
+    let first = shards_of(half).iter().next().unwrap();
     let insert = pb::ChangeKind::Insert;
     for node in 0..NODES {
         let in_first = ShardSet::from_iter([first]);
-        answer_of(&cluster, node, insert, &half[..1], in_first, version).await;
+        answer_of(&cluster, node, insert, half, in_first, version).await;
     }
     drop_up_to(&cluster, version).await;
     let mut oracle = Oracle::default();
