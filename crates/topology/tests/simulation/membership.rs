@@ -40,6 +40,7 @@ impl<'a> Stepping<'a> {
         let own = node.disk.store;
         let mut view = View::alone(own);
         view.has_room = node.no_room_until <= now;
+        view.stops = now < node.stops_until;
         if (node.little_room_since + LACKING..node.little_room_until).contains(&now) {
             view.lacking_room.insert(own);
         }

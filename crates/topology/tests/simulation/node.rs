@@ -38,6 +38,8 @@ pub(crate) struct Node {
     pub(crate) little_room_until: Time,
     /// Until when it has none: inserts are refused.
     pub(crate) no_room_until: Time,
+    /// Until then its process is about to stop.
+    pub(crate) stops_until: Time,
     /// An earlier state of its directory.
     pub(crate) backup: Option<Disk>,
 }
@@ -85,6 +87,7 @@ impl Node {
             little_room_since: 0,
             little_room_until: 0,
             no_room_until: 0,
+            stops_until: 0,
             backup: None,
         }
     }

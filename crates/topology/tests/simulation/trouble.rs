@@ -35,6 +35,7 @@ impl World {
             90..95 => self.back_up(node),
             95..100 => self.plan_loss(node),
             100..106 => self.fill_disk(node),
+            106..108 => self.stop(node),
             _ => self.operate(),
         }
     }
@@ -45,6 +46,12 @@ impl World {
             let down = down / [1, 1, 10][self.rng.usize(..3)];
             self.crash(node, Some(down));
         }
+    }
+
+    /// The process is about to stop. Whether it comes to that is another matter.
+    fn stop(&mut self, node: usize) {
+        let until = self.now + self.rng.u64(100 * MILLISECOND..3 * SECOND);
+        self.nodes[node].stops_until = until.min(CALM);
     }
 
     fn pause(&mut self, place: Place) {
