@@ -35,6 +35,7 @@ use std::sync::Arc;
 
 use simshard_cluster::ClusterLayout;
 use simshard_proto::shard::v1 as pb;
+use simshard_proto::shard_into;
 use simshard_topology::replication::{Role, ShardRecord, StoreId};
 use simshard_topology::{CorpusUid, ShardId, ShardSet};
 use tokio::sync::mpsc;
@@ -77,8 +78,7 @@ pub(crate) fn scrub(
     layout: Arc<ClusterLayout>,
     request: pb::ScrubShardRequest,
 ) -> Result<mpsc::Receiver<Result<pb::ScrubShardResponse, Status>>, Status> {
-    let shard = u8::try_from(request.shard);
-    let shard = ShardId(shard.map_err(|_| Status::invalid_argument("shard is over 255"))?);
+    let shard = shard_into("shard", request.shard)?;
     let (own, record) = held(engine, shard, &request.store)?;
     let scrub = Scrub {
         engine: Arc::clone(engine),
