@@ -28,8 +28,8 @@ pub use floors::Goal;
 pub use fresh_start::{Obstacle, set_aside};
 pub use peers::{PAUSE_BETWEEN_STEPS, Takeover};
 pub use peers::{
-    ReplicaState, ScrubDifference, ScrubError, ScrubOptions, ScrubSummary, compare_shard,
-    scrub_shard, settle_shards, sum_cells_of,
+    MOST_DIFFERENCES, ReplicaState, ScrubDifference, ScrubError, ScrubOptions, ScrubSummary,
+    compare_shard, scrub_shard, settle_shards, sum_cells_of,
 };
 pub use peers::{StoreNews, answers, ask_store, ask_store_to_count, heard_of};
 pub use registration::{

@@ -45,8 +45,8 @@ pub(crate) use news::{columns_of, records_of};
 pub(crate) use pings::SOON;
 pub use pings::{StoreNews, answers, ask_store, ask_store_to_count, heard_of};
 pub use scrubbing::{
-    ReplicaState, ScrubDifference, ScrubError, ScrubOptions, ScrubSummary, compare_shard,
-    scrub_shard, settle_shards, sum_cells_of,
+    MOST_DIFFERENCES, ReplicaState, ScrubDifference, ScrubError, ScrubOptions, ScrubSummary,
+    compare_shard, scrub_shard, settle_shards, sum_cells_of,
 };
 pub(crate) use scrubbing::{agree, scrub, sum_cells};
 

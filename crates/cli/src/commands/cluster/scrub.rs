@@ -13,7 +13,7 @@ use std::time::{Duration, SystemTime};
 use anyhow::bail;
 use clap::{Args, ValueEnum};
 use simshard_cluster::KeyValueStore;
-use simshard_node::ScrubOptions;
+use simshard_node::{MOST_DIFFERENCES, ScrubOptions};
 use simshard_runtime::terminal::counted;
 use simshard_topology::{ShardId, ShardSet, Version};
 
@@ -23,9 +23,6 @@ use crate::say::{note, warn};
 use between::Compared;
 use dropping::Dropping;
 use manner::{Manner, Places, SHOWN};
-
-/// Documents that differ of which a node takes note at once, at most.
-const MOST_DIFFERENCES: u32 = 65_536;
 
 /// Pairs of shards that are compared at once to fill shards.
 const FILLED_AT_ONCE: NonZeroUsize = NonZeroUsize::new(4).unwrap();

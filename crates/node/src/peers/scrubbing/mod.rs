@@ -58,7 +58,7 @@ use telling::Telling;
 use within::Within;
 
 /// Documents that differ of which a scrub takes note at once, at most.
-const MOST_DIFFERENCES: usize = 65_536;
+pub const MOST_DIFFERENCES: u32 = 65_536;
 
 /// What a node scrubs, as a request says.
 struct Scrub {
@@ -206,10 +206,11 @@ fn replica(layout: &ClusterLayout, store: StoreId) -> Result<Replica, Status> {
 
 /// Documents that differ of which the node takes note at once.
 fn most(request: &pb::ScrubShardRequest) -> usize {
-    match request.most_differences as usize {
+    let most = match request.most_differences {
         0 => MOST_DIFFERENCES,
         most => most.min(MOST_DIFFERENCES),
-    }
+    };
+    most as usize
 }
 
 /// The corpora that a request names.
