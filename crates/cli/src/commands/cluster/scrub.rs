@@ -20,7 +20,6 @@ use simshard_topology::{ShardId, ShardSet, Version};
 use super::MetadataArgs;
 use crate::args::JsonArgs;
 use crate::say::{note, warn};
-use between::Compared;
 use dropping::Dropping;
 use manner::{Manner, Places, SHOWN};
 
@@ -110,12 +109,12 @@ pub(super) async fn run(args: &ScrubArgs) -> anyhow::Result<()> {
         within = within::compare(&*keys, manner, &places, shards).await?;
         within::print(&within, &places, args.output)?;
     }
-    let mut between = Compared::default();
+    let mut between = between::Outcomes::default();
     if args.compares(What::Shards) {
         between = between::compare(&*keys, manner, shards).await?;
         between.print(args.output)?;
     }
-    conclude(&within, &between.outcomes, args)?;
+    conclude(&within, &between.by_shard, args)?;
     match dropping {
         Some(dropping) => dropping.end(args.output).await,
         None => Ok(()),
