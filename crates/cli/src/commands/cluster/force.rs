@@ -56,8 +56,8 @@ pub(super) async fn run(args: &ForceArgs) -> anyhow::Result<()> {
         return rebuilding::run(&*keys, args).await;
     }
     let cluster = Cluster::ask(&admin(&*keys)).await?;
-    let from = check_from(&cluster, args)?;
     let records = shard_records(&*keys).await?;
+    let from = check_from(&cluster, args, &records)?;
     let within = args.shards.unwrap_or(ShardSet::ALL);
     let is_stuck =
         |shard, record: &ShardRecord| record.is_stuck(|store| cluster.report(shard, store));
@@ -89,7 +89,11 @@ pub(super) async fn run(args: &ForceArgs) -> anyhow::Result<()> {
 }
 
 /// The store that is to go on, which runs.
-pub(super) fn check_from(cluster: &Cluster, args: &ForceArgs) -> anyhow::Result<StoreId> {
+pub(super) fn check_from(
+    cluster: &Cluster,
+    args: &ForceArgs,
+    records: &ShardRecords,
+) -> anyhow::Result<StoreId> {
     let from = cluster.of_node(&args.from)?;
     if !cluster.answers(from.id) {
         bail!(
@@ -98,7 +102,12 @@ pub(super) fn check_from(cluster: &Cluster, args: &ForceArgs) -> anyhow::Result<
             from.address
         );
     }
-    for name in &args.stopped {
+    // Those of removed nodes go by their ids.
+    let unknown = records.values().flat_map(|record| named(record));
+    let unknown = unknown.filter(|store| !cluster.stores.contains_key(store));
+    let unknown: BTreeSet<String> = unknown.map(|store| store.to_string()).collect();
+    let stopped = args.stopped.iter();
+    for name in stopped.filter(|name| !unknown.contains(name.as_str())) {
         let stopped = cluster.of_node(name)?;
         if cluster.answers(stopped.id) {
             bail!(
@@ -142,16 +151,19 @@ fn holds(cluster: &Cluster, store: StoreId, shard: ShardId, record: &ShardRecord
     record.in_sync(store).is_some() && cluster.report(shard, store) > Some(Epoch::NONE)
 }
 
+/// The stores that may have what is changed by a record, or were to by the one before it.
+fn named(record: &ShardRecord) -> impl Iterator<Item = StoreId> {
+    let previous = record.previous.iter().copied();
+    record.write_set().chain(previous)
+}
+
 /// Refuses to go on before the operator has said of each node that does not answer that it does not run.
 pub(super) fn check_stopped(
     cluster: &Cluster,
     args: &ForceArgs,
     meant: &ShardRecords,
 ) -> Result<(), UsageError> {
-    let named = meant.values().flat_map(|record| {
-        let previous = record.previous.iter().copied();
-        record.write_set().chain(previous)
-    });
+    let named = meant.values().flat_map(|record| named(record));
     let is_stopped = |store: StoreId| {
         let name = cluster.name(store);
         args.stopped.iter().any(|stopped| stopped.as_str() == name)
@@ -161,9 +173,10 @@ pub(super) fn check_stopped(
         return Ok(());
     }
     let shards: ShardSet = meant.keys().copied().collect();
+    let told = cluster.told(silent.iter().copied());
     let names = cluster.names(silent.into_iter());
     Err(UsageError(format!(
-        "shards {shards} wait for nodes that do not answer: {names}. If one of them can come back with its data, \
+        "shards {shards} wait for nodes that do not answer: {told}. If one of them can come back with its data, \
          start it instead. Else make sure that they do not run, and add --stopped {names}"
     )))
 }

@@ -44,9 +44,10 @@ async fn begin(
     within: ShardSet,
 ) -> anyhow::Result<ShardRecords> {
     let cluster = Cluster::ask(&admin(keys)).await?;
-    let from = check_from(&cluster, args)?;
-    let records = shard_records(keys).await?.into_iter();
+    let records = shard_records(keys).await?;
+    let from = check_from(&cluster, args, &records)?;
     let lost: ShardRecords = records
+        .into_iter()
         .filter(|(shard, record)| within.contains(*shard) && has_lost(&cluster, record))
         .collect();
     if !lost.is_empty() {
