@@ -318,6 +318,9 @@ async fn the_service_finds_what_the_command_finds() {
         assert_eq!(shown["shards"], ranges(&group.shards));
         assert_eq!(shown["epoch"], *group.epoch);
         assert_eq!(shown["in_sync"], serde_json::json!(group.in_sync));
+        assert_eq!(shown["frozen"], group.frozen);
+        assert_eq!(shown["floor"].as_str().unwrap_or_default(), group.floor);
+        assert_eq!(shown["settled"].as_str().unwrap_or_default(), group.settled);
     }
     let status = service.get_status(pb::GetStatusRequest {}).await.unwrap();
     let findings = status.into_inner().findings;
