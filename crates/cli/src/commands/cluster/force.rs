@@ -91,7 +91,9 @@ pub(super) fn shards_of(records: &ShardRecords) -> ShardSet {
 }
 
 /// Whether a record is still the one that the command looked at.
-pub(super) fn are_still(meant: &ShardRecords) -> impl Fn(ShardId, &ShardRecord) -> bool + Send + Sync {
+pub(super) fn are_still(
+    meant: &ShardRecords,
+) -> impl Fn(ShardId, &ShardRecord) -> bool + Send + Sync {
     |shard, record| {
         let meant = meant.get(&shard);
         meant.is_some_and(|meant| meant.epoch == record.epoch)

@@ -109,8 +109,11 @@ fn check_never_held(
         return Ok(());
     }
     let answering = cluster.reports.keys().copied();
-    let others =
-        answering.filter(|store| !shards_of(lost).iter().any(|shard| has_record(shard, *store)));
+    let others = answering.filter(|store| {
+        !shards_of(lost)
+            .iter()
+            .any(|shard| has_record(shard, *store))
+    });
     let others = cluster.names(others);
     let choose = if others.is_empty() {
         "start a new node, and choose that".to_owned()
