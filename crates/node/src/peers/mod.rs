@@ -44,11 +44,11 @@ pub use cadence::PAUSE_BETWEEN_STEPS;
 pub(crate) use news::{columns_of, records_of};
 pub(crate) use pings::SOON;
 pub use pings::{StoreNews, answers, ask_store, ask_store_to_count, heard_of};
+pub(crate) use scrubbing::{OwnShard, agree, scrub, sum_cells};
 pub use scrubbing::{
     MOST_DIFFERENCES, ReplicaState, ScrubDifference, ScrubError, ScrubOptions, ScrubSummary,
     compare_shard, scrub_shard, settle_shards, sum_cells_of,
 };
-pub(crate) use scrubbing::{agree, scrub, sum_cells};
 
 use std::collections::BTreeSet;
 use std::num::NonZeroU32;
