@@ -178,6 +178,11 @@ impl Cluster {
         Vec::from_iter(names).join(",")
     }
 
+    /// The same for a sentence: those that have registered no more have no name that an operator knows.
+    pub fn told(&self, stores: impl Iterator<Item = StoreId>) -> String {
+        told(stores.map(|store| Some(&self.stores.get(&store)?.node))).join(",")
+    }
+
     /// The store of a node.
     ///
     /// # Errors
@@ -193,6 +198,13 @@ impl Admin<'_> {
         let stores = registered_stores(self.keys).await?;
         known(stores.iter(), node).map(|_| ())
     }
+}
+
+/// What nodes are called in a sentence, in order. Those that have registered no more were removed, or replaced.
+pub(crate) fn told<'a>(nodes: impl Iterator<Item = Option<&'a NodeId>>) -> Vec<String> {
+    let names = nodes.map(|node| node.map_or("a removed node", NodeId::as_str));
+    let names: BTreeSet<&str> = names.collect();
+    names.into_iter().map(str::to_owned).collect()
 }
 
 /// The store of a node, among those that have registered.

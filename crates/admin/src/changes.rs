@@ -6,8 +6,9 @@ use serde_json::json;
 use simshard_topology::replication::{Epoch, ShardRecord, ShardRecords, StoreId};
 use simshard_topology::{ShardId, ShardSet};
 
+use crate::asked::told;
 use crate::nodes::Asked;
-use crate::status::{Finding, finding, name};
+use crate::status::{Finding, finding};
 
 /// What changes of a shard wait for.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
@@ -86,20 +87,20 @@ fn waits(shard: ShardId, record: &ShardRecord, asked: &Asked) -> Option<(Waits, 
         // One that was forced waits for those that answered then.
         silent = record.previous.iter().copied().filter(is_silent).collect();
     }
-    let names = |stores: &mut dyn Iterator<Item = StoreId>| {
-        let mut names: Vec<String> = stores.map(|store| name(asked, store)).collect();
-        names.sort();
-        names
+    let node = |store: StoreId| {
+        let known = asked.iter().find(|(known, _)| known.id == store);
+        known.map(|(known, _)| &known.node)
     };
     let waits = if is_stuck {
         let in_sync = record.in_sync.iter().map(|entry| entry.store);
-        let alone = &mut in_sync.filter(|store| report(*store) > Some(Epoch::NONE));
-        let alone = names(alone);
-        Waits::Stuck { alone }
+        let alone = in_sync.filter(|store| report(*store) > Some(Epoch::NONE));
+        Waits::Stuck {
+            alone: told(alone.map(node)),
+        }
     } else {
         Waits::Passing
     };
-    Some((waits, names(&mut silent.into_iter())))
+    Some((waits, told(silent.into_iter().map(node))))
 }
 
 /// The epoch of a shard that a store has on disk. `None` if the store does not answer.

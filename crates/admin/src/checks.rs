@@ -60,6 +60,7 @@ impl Layout {
         let is_lost = |_, record: &ShardRecord| !in_sync(record).into_iter().any(answers);
         let (lost, silent) = self.held_up(shards, is_lost, in_sync);
         if !lost.is_empty() {
+            let silent = self.cluster.names(silent.into_iter());
             return Err(AdminError::Refused(format!(
                 "no node that answers holds shards {lost} in sync, so none can copy them: start {silent}; if the data is \
                  gone for good, begin these shards anew by `simshard cluster force --rebuild --from NODE --stopped \
@@ -75,6 +76,7 @@ impl Layout {
         };
         let (stuck, silent) = self.held_up(shards, is_stuck, named);
         if !stuck.is_empty() {
+            let silent = self.cluster.told(silent.into_iter());
             return Err(AdminError::Refused(format!(
                 "shards {stuck} cannot move while they wait for {silent}: start one of them, or else let another node go \
                  on alone by `simshard cluster force`"
@@ -89,7 +91,7 @@ impl Layout {
         shards: ShardSet,
         holds: impl Fn(ShardId, &ShardRecord) -> bool,
         nodes: impl Fn(&ShardRecord) -> Vec<StoreId>,
-    ) -> (ShardSet, String) {
+    ) -> (ShardSet, BTreeSet<StoreId>) {
         let records = self.records.iter();
         let records =
             records.filter(|(shard, record)| shards.contains(**shard) && holds(**shard, record));
@@ -99,6 +101,6 @@ impl Layout {
             let stores = nodes(record).into_iter();
             silent.extend(stores.filter(|store| !self.cluster.answers(*store)));
         }
-        (held_up, self.cluster.names(silent.into_iter()))
+        (held_up, silent)
     }
 }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use simshard_cluster::{registered_stores, shard_records, targets};
 use simshard_topology::replication::{Epoch, ShardRecord, StoreId};
-use simshard_topology::{NodeId, ShardId, ShardSet};
+use simshard_topology::{NodeId, ShardId, ShardSet, Version};
 
 use crate::asked::known;
 use crate::{Admin, AdminError};
@@ -24,6 +24,12 @@ pub struct ReplicaGroup {
     pub learners: Vec<String>,
     /// Those that are to hold them, where an operator has chosen some.
     pub target: Vec<String>,
+    /// No change up to this version is taken any more, if there is one.
+    pub floor: Option<Version>,
+    /// Whether no repair up to the floor is taken just now.
+    pub is_frozen: bool,
+    /// Tombstones up to this version may be dropped, if there is one.
+    pub settled: Option<Version>,
 }
 
 impl ReplicaGroup {
@@ -50,6 +56,9 @@ impl ReplicaGroup {
                 .flatten()
                 .map(NodeId::to_string)
                 .collect(),
+            floor: Some(record.floor).filter(|floor| *floor > Version::NONE),
+            is_frozen: record.is_frozen,
+            settled: Some(record.settled).filter(|settled| *settled > Version::NONE),
         }
     }
 
@@ -134,5 +143,13 @@ mod tests {
         assert_eq!(Vec::from_iter(shards), ["00-01", "02", "03", "04"]);
         assert_eq!(groups[1].target, ["n3"]);
         assert_eq!(groups[2].in_sync, ["n2"]);
+        assert_eq!((groups[2].floor, groups[2].settled), (None, None));
+        let mut record = ShardRecord::first(0, &stores[..1], 1);
+        (record.floor, record.settled) = (Version(9), Version(5));
+        let raised = ReplicaGroup::of(ShardId(5), &record, None, &names);
+        assert_eq!(raised.floor, Some(Version(9)));
+        assert_eq!(raised.settled, Some(Version(5)));
+        let before = of(4, 0, None);
+        assert_eq!(merged([before, raised].into_iter()).len(), 2);
     }
 }

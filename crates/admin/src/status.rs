@@ -204,7 +204,7 @@ fn learners(records: &ShardRecords, asked: &Asked) -> Finding {
 }
 
 /// What a store is called: by its node, if it has registered.
-pub(crate) fn name(asked: &Asked, store: StoreId) -> String {
+fn name(asked: &Asked, store: StoreId) -> String {
     let known = asked.iter().find(|(known, _)| known.id == store);
     known.map_or_else(|| store.to_string(), |(known, _)| known.node.to_string())
 }

@@ -10,7 +10,7 @@ use simshard_batch::evaluate::EvaluateError;
 use simshard_batch::{JobError, OutputError};
 use simshard_bench::BadSettings;
 use simshard_client::ClientError;
-use simshard_cluster::{KeyValueError, MetadataError};
+use simshard_cluster::{MetadataError, MetadataErrorKind};
 use simshard_input::{InputError, WithoutParquet};
 use simshard_node::{RegistrationError, ServeError};
 use simshard_runtime::logging::LoggingError;
@@ -75,47 +75,11 @@ pub fn code(error: &anyhow::Error) -> Option<u8> {
     Some(FAILURE)
 }
 
-/// Whether the metadata is not what the operator takes it for: the same command fails until the operator mends it.
-fn is_operators_mistake(error: &MetadataError) -> bool {
-    match error {
-        MetadataError::MalformedLayout { .. }
-        | MetadataError::UnusableLayout { .. }
-        | MetadataError::CorruptCorpora { .. }
-        | MetadataError::UnknownCorporaVersion { .. }
-        | MetadataError::Unreadable { .. }
-        | MetadataError::BadRecord { .. }
-        | MetadataError::OtherStore { .. }
-        | MetadataError::StoreHolds { .. }
-        | MetadataError::AlreadyInitialized
-        | MetadataError::NoCluster
-        | MetadataError::EmptiedStore { .. }
-        | MetadataError::NotHeld { .. }
-        | MetadataError::NoneBegins { .. }
-        | MetadataError::PartnersAbsent { .. }
-        | MetadataError::OtherCorpora
-        | MetadataError::OtherName { .. }
-        | MetadataError::KeyValues(
-            KeyValueError::Damaged { .. }
-            | KeyValueError::BadAddress { .. }
-            | KeyValueError::BadCertificates { .. },
-        )
-        | MetadataError::BadTarget { .. }
-        | MetadataError::StillHolds { .. }
-        | MetadataError::NotRegistered { .. }
-        | MetadataError::UnknownLevel { .. }
-        | MetadataError::LevelTooLow { .. }
-        | MetadataError::LevelNotKnown { .. }
-        | MetadataError::UnusableRecords(_) => true,
-        MetadataError::AlreadyExists { .. }
-        | MetadataError::UidTaken { .. }
-        | MetadataError::TooMany { .. }
-        | MetadataError::NotFound { .. }
-        | MetadataError::NotDeleting { .. }
-        | MetadataError::Unwritable { .. }
-        | MetadataError::NotDurable { .. }
-        | MetadataError::KeyValues(_)
-        | MetadataError::Raced
-        | MetadataError::Stopping => false,
+/// Whether the same command fails until the operator mends something, or asks for something else.
+const fn is_operators_mistake(error: &MetadataError) -> bool {
+    match error.kind() {
+        MetadataErrorKind::Refusal | MetadataErrorKind::Mistake => true,
+        MetadataErrorKind::OfCorpus | MetadataErrorKind::Race | MetadataErrorKind::Failure => false,
     }
 }
 

@@ -71,7 +71,7 @@ pub use staged_plan::{
     stage_plan, staged_plan, unreached,
 };
 pub use steps::{Changed, Forced, Steps, force, rebuild, take_steps, wish};
-pub use store::{MetadataError, MetadataStore};
+pub use store::{MetadataError, MetadataErrorKind, MetadataStore};
 pub use targets::{Targets, check_targets, follow_targets, is_placed, set_targets, targets};
 pub use upgrade::Upgrade;
 pub use waiting::{Waiting, show_waiting, waiting_stores};

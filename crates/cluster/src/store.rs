@@ -277,6 +277,68 @@ pub enum MetadataError {
     Stopping,
 }
 
+/// What an error of the metadata means to who asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MetadataErrorKind {
+    /// Nothing is wrong. Something else is to be asked for, or something is to be done first.
+    Refusal,
+    /// The metadata is not what the operator takes it for: the same fails until the operator mends it.
+    Mistake,
+    /// A corpus is there already, or is not.
+    OfCorpus,
+    /// Another process was faster.
+    Race,
+    /// The same may succeed later.
+    Failure,
+}
+
+impl MetadataError {
+    /// What it means to who asked. The only list of it.
+    #[must_use]
+    pub const fn kind(&self) -> MetadataErrorKind {
+        match self {
+            Self::NoCluster
+            | Self::BadTarget { .. }
+            | Self::StillHolds { .. }
+            | Self::NotRegistered { .. }
+            | Self::UnknownLevel { .. }
+            | Self::LevelTooLow { .. }
+            | Self::LevelNotKnown { .. } => MetadataErrorKind::Refusal,
+            Self::MalformedLayout { .. }
+            | Self::UnusableLayout { .. }
+            | Self::CorruptCorpora { .. }
+            | Self::UnknownCorporaVersion { .. }
+            | Self::Unreadable { .. }
+            | Self::BadRecord { .. }
+            | Self::OtherStore { .. }
+            | Self::StoreHolds { .. }
+            | Self::AlreadyInitialized
+            | Self::EmptiedStore { .. }
+            | Self::NotHeld { .. }
+            | Self::NoneBegins { .. }
+            | Self::PartnersAbsent { .. }
+            | Self::OtherCorpora
+            | Self::OtherName { .. }
+            | Self::KeyValues(
+                KeyValueError::Damaged { .. }
+                | KeyValueError::BadAddress { .. }
+                | KeyValueError::BadCertificates { .. },
+            )
+            | Self::UnusableRecords(_) => MetadataErrorKind::Mistake,
+            Self::AlreadyExists { .. }
+            | Self::UidTaken { .. }
+            | Self::TooMany { .. }
+            | Self::NotFound { .. }
+            | Self::NotDeleting { .. } => MetadataErrorKind::OfCorpus,
+            Self::Raced => MetadataErrorKind::Race,
+            Self::Unwritable { .. }
+            | Self::NotDurable { .. }
+            | Self::KeyValues(_)
+            | Self::Stopping => MetadataErrorKind::Failure,
+        }
+    }
+}
+
 /// What to do about the key of a record that cannot be understood.
 fn advice(key: &str, reason: &str) -> String {
     if reason == records::MISSING {

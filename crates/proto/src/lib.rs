@@ -23,7 +23,7 @@ pub use matches::{
 pub use pairs::{Group, GroupPair, pair_messages, pairs_into};
 pub use reason::{DOMAIN, Reason};
 pub use search::{SearchSpec, at_most, limit_from};
-pub use shards::{epochs_from, epochs_into, shards_from, shards_into};
+pub use shards::{epochs_from, epochs_into, shard_into, shards_from, shards_into};
 pub use simshard_simhash::Documents;
 pub use status::{status_from_bytes, status_into_bytes};
 

@@ -12,20 +12,22 @@ pub fn shards_from(shards: ShardSet) -> Vec<u32> {
     shards.iter().map(|shard| shard.0.into()).collect()
 }
 
+/// The shard of this number, which a field has.
+///
+/// # Errors
+/// If it is over 255.
+pub fn shard_into(field: &str, number: u32) -> Result<ShardId, Status> {
+    let wrong = |_| Violations::of(field, format!("has {number}: a shard is 0 to 255"));
+    u8::try_from(number).map(ShardId).map_err(wrong)
+}
+
 /// The set of these shards.
 ///
 /// # Errors
 /// If one is over 255.
 pub fn shards_into(shards: &[u32]) -> Result<ShardSet, Status> {
-    let mut set = ShardSet::EMPTY;
-    for &shard in shards {
-        let Ok(shard) = u8::try_from(shard) else {
-            let wrong = format!("has {shard}: a shard is 0 to 255");
-            return Err(Violations::of("shards", wrong));
-        };
-        set.insert(ShardId(shard));
-    }
-    Ok(set)
+    let shards = shards.iter().map(|shard| shard_into("shards", *shard));
+    shards.collect()
 }
 
 /// The numbers and the generations of the epochs of shards. Generations that are all 0 are left out.
@@ -83,7 +85,14 @@ mod tests {
         let set: ShardSet = [0, 7, 255].map(ShardId).into_iter().collect();
         assert_eq!(shards_from(set), [0, 7, 255]);
         assert_eq!(shards_into(&[255, 0, 7]).unwrap(), set);
-        assert!(shards_into(&[256]).is_err());
+        assert_eq!(shard_into("shard", 255).unwrap(), ShardId(255));
+        for (field, refused) in [
+            ("shards", shards_into(&[7, 256]).unwrap_err()),
+            ("shard", shard_into("shard", 256).unwrap_err()),
+        ] {
+            let told = refused.message();
+            assert!(told.contains(&format!("{field} has 256: ")), "{told}");
+        }
     }
 
     #[test]

@@ -222,6 +222,10 @@ fn a_forced_shard_that_waits_is_named() {
         "{}",
         found.details
     );
+    asked.remove(1);
+    let found = changes(&records, &asked);
+    let of_removed = "80 wait for a removed node: start one of them, or else let n1 go on";
+    assert!(found.details.contains(of_removed), "{}", found.details);
     let epoch = records[&ShardId(0x80)].epoch;
     let reports = asked[0].1.as_mut().unwrap();
     reports.insert(ShardId(0x80), epoch);

@@ -57,7 +57,7 @@ pub(crate) enum CopyItem {
     /// A part of it.
     Part(CopyPart),
     /// All ranges have ended.
-    Compared,
+    RangesEnded,
     /// Nothing is left.
     Ended,
 }
@@ -258,7 +258,7 @@ impl Sending {
         let compared = pinned.compare(until, visit);
         self.check(compared)?;
         self.end_part()?;
-        self.give(Ok(CopyItem::Compared))?;
+        self.give(Ok(CopyItem::RangesEnded))?;
         let Ok(ranges) = ranges.blocking_recv() else {
             // What the learner sends was cut off, though it may still read.
             return self.give(Err(NodeError::Abandoned));
@@ -291,7 +291,7 @@ impl Sending {
         let compared = pinned.digests(until, per_range, visit);
         self.check(compared)?;
         self.end_part()?;
-        self.give(Ok(CopyItem::Compared))?;
+        self.give(Ok(CopyItem::RangesEnded))?;
         let Ok(ranges) = ranges.blocking_recv() else {
             return self.give(Err(NodeError::Abandoned));
         };

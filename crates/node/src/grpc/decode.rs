@@ -1,11 +1,13 @@
 //! From messages to domain types: what makes no sense is refused here.
 
 use simshard_proto::shard::v1 as pb;
-use simshard_proto::{SearchSpec, Violations, check_batch, check_ids, epochs_into, shards_into};
+use simshard_proto::{
+    SearchSpec, Violations, check_batch, check_ids, epochs_into, shard_into, shards_into,
+};
 use simshard_simhash::{Fingerprint, LeadGroups};
 use simshard_storage::{Change, ChangeKind, CopyRange, Documents};
 use simshard_topology::replication::{Epoch, ShardEpochs, StoreId};
-use simshard_topology::{CorpusUid, MapDigest, ShardId, Version};
+use simshard_topology::{CorpusUid, MapDigest, Version};
 use tonic::Status;
 
 use crate::engine::{Cell, ComparedRanges, CopyRequest, NearQuery};
@@ -82,17 +84,13 @@ fn store(bytes: &[u8]) -> Result<StoreId, Status> {
     Ok(StoreId(bytes))
 }
 
-/// A shard that a request names.
-pub(super) fn shard(number: u32) -> Result<ShardId, Status> {
-    let shard = u8::try_from(number).map_err(|_| Violations::of("shard", "is over 255"))?;
-    Ok(ShardId(shard))
-}
-
 /// What a learner asks of the source of a copy, or another replica that is compared.
 pub(super) fn copy_request(request: &pb::CopyShardRequest) -> Result<CopyRequest, Status> {
     let store = store(&request.store)?;
-    let shard = shard(request.shard)?;
-    let lowest = request.lowest_shard.map(self::shard).transpose()?;
+    let shard = shard_into("shard", request.shard)?;
+    let lowest = request.lowest_shard;
+    let lowest = lowest.map(|lowest| shard_into("lowest_shard", lowest));
+    let lowest = lowest.transpose()?;
     let cell = |lowest| Cell {
         lowest,
         other: shard,

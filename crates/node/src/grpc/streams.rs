@@ -122,7 +122,7 @@ impl From<CopyItem> for pb::CopyShardResponse {
     fn from(item: CopyItem) -> Self {
         let part = match item {
             CopyItem::Part(part) => part,
-            CopyItem::Compared => {
+            CopyItem::RangesEnded => {
                 return Self {
                     ranges_ended: true,
                     ..Self::default()

@@ -46,8 +46,8 @@ pub(crate) use pings::SOON;
 pub use pings::{StoreNews, answers, ask_store, ask_store_to_count, heard_of};
 pub(crate) use scrubbing::{OwnShard, agree, scrub, sum_cells};
 pub use scrubbing::{
-    ReplicaState, ScrubDifference, ScrubError, ScrubOptions, ScrubSummary, compare_shard,
-    scrub_shard, settle_shards, sum_cells_of,
+    MOST_DIFFERENCES, ReplicaState, ScrubDifference, ScrubError, ScrubOptions, ScrubSummary,
+    compare_shard, scrub_shard, settle_shards, sum_cells_of,
 };
 
 use std::collections::BTreeSet;

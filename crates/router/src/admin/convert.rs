@@ -10,7 +10,7 @@ use simshard_admin::{
 };
 use simshard_cluster::PlanState;
 use simshard_proto::{admin::v1 as pb, shards_from};
-use simshard_topology::{Balance, NodeId};
+use simshard_topology::{Balance, NodeId, Version};
 
 /// Of seconds since the beginning of 1970.
 pub(super) fn time(seconds: u64) -> Timestamp {
@@ -83,6 +83,11 @@ pub(super) fn node(known: KnownNode) -> pb::Node {
     }
 }
 
+/// A version, and nothing where there is none.
+fn version(version: Option<Version>) -> String {
+    version.map_or_else(String::new, |version| version.to_string())
+}
+
 pub(super) fn group(group: ReplicaGroup) -> pb::ShardGroup {
     pb::ShardGroup {
         shards: shards_from(group.shards),
@@ -91,6 +96,9 @@ pub(super) fn group(group: ReplicaGroup) -> pb::ShardGroup {
         hot: group.hot,
         learners: group.learners,
         target: group.target,
+        floor: version(group.floor),
+        frozen: group.is_frozen,
+        settled: version(group.settled),
     }
 }
 

@@ -1,7 +1,7 @@
 //! What a refusal or a failure of an operation means to clients.
 
 use simshard_admin::AdminError;
-use simshard_cluster::MetadataError;
+use simshard_cluster::{MetadataError, MetadataErrorKind};
 use simshard_proto::Reason;
 use tonic::Status;
 
@@ -20,40 +20,15 @@ const fn reason(error: &AdminError) -> Reason {
 }
 
 const fn reason_of_metadata(error: &MetadataError) -> Reason {
-    match error {
-        MetadataError::NotRegistered { .. } => Reason::NodeNotFound,
-        MetadataError::Raced => Reason::ChangedMeanwhile,
-        MetadataError::NoCluster
-        | MetadataError::BadTarget { .. }
-        | MetadataError::StillHolds { .. }
-        | MetadataError::UnknownLevel { .. }
-        | MetadataError::LevelTooLow { .. }
-        | MetadataError::LevelNotKnown { .. } => Reason::Refused,
-        MetadataError::AlreadyExists { .. }
-        | MetadataError::TooMany { .. }
-        | MetadataError::NotFound { .. }
-        | MetadataError::UidTaken { .. }
-        | MetadataError::NotDeleting { .. }
-        | MetadataError::MalformedLayout { .. }
-        | MetadataError::UnusableLayout { .. }
-        | MetadataError::CorruptCorpora { .. }
-        | MetadataError::UnknownCorporaVersion { .. }
-        | MetadataError::Unreadable { .. }
-        | MetadataError::Unwritable { .. }
-        | MetadataError::NotDurable { .. }
-        | MetadataError::KeyValues(_)
-        | MetadataError::BadRecord { .. }
-        | MetadataError::OtherStore { .. }
-        | MetadataError::StoreHolds { .. }
-        | MetadataError::AlreadyInitialized
-        | MetadataError::EmptiedStore { .. }
-        | MetadataError::NotHeld { .. }
-        | MetadataError::NoneBegins { .. }
-        | MetadataError::PartnersAbsent { .. }
-        | MetadataError::OtherCorpora
-        | MetadataError::OtherName { .. }
-        | MetadataError::UnusableRecords(_)
-        | MetadataError::Stopping => Reason::MetadataFailed,
+    if let MetadataError::NotRegistered { .. } = error {
+        return Reason::NodeNotFound;
+    }
+    match error.kind() {
+        MetadataErrorKind::Refusal => Reason::Refused,
+        MetadataErrorKind::Race => Reason::ChangedMeanwhile,
+        MetadataErrorKind::Mistake | MetadataErrorKind::OfCorpus | MetadataErrorKind::Failure => {
+            Reason::MetadataFailed
+        }
     }
 }
 
@@ -77,7 +52,18 @@ mod tests {
             (AdminError::OtherOperator, Reason::ChangedMeanwhile),
             (MetadataError::Raced.into(), Reason::ChangedMeanwhile),
             (refused.into(), Reason::Refused),
+            (
+                MetadataError::AlreadyInitialized.into(),
+                Reason::MetadataFailed,
+            ),
             (MetadataError::Stopping.into(), Reason::MetadataFailed),
+            (
+                MetadataError::NotRegistered {
+                    missing: "n9".to_owned(),
+                }
+                .into(),
+                Reason::NodeNotFound,
+            ),
         ] {
             let told = error.to_string();
             let status = status(&error);

@@ -256,23 +256,10 @@ impl Router {
         });
         let mut contents = CorpusContents::new();
         for (node, answer) in join_all(calls).await {
-            let answer = match answer {
+            let answer = match answer.map_err(|error| state_of(error, is_replicated)) {
                 Ok(answer) => Ok(answer),
-                Err(CallError::NotLoaded) => Err(NodeState::CorpusNotLoaded),
-                Err(CallError::Refused(status))
-                    if is_replicated && Reason::of(&status) == Some(Reason::MetadataFailed) =>
-                {
-                    Err(NodeState::CorpusNotLoaded)
-                }
-                Err(
-                    CallError::Late
-                    | CallError::Silent
-                    | CallError::Unreachable
-                    | CallError::NoMemory
-                    | CallError::Cold(_),
-                ) => Err(NodeState::Unreachable),
-                Err(CallError::WrongEpoch) => Err(NodeState::OtherRecords),
-                Err(CallError::Refused(status)) => {
+                Err(Ok(state)) => Err(state),
+                Err(Err(status)) => {
                     return Err(RouterError::Node {
                         node: node.id,
                         status,
@@ -353,5 +340,47 @@ impl Router {
             }
         }
         failures.check(name)
+    }
+}
+
+/// What is said of a node that does not tell what it holds of a corpus; its refusal if that is for the client.
+fn state_of(error: CallError, is_replicated: bool) -> Result<NodeState, Box<Status>> {
+    match error {
+        CallError::NotLoaded => Ok(NodeState::CorpusNotLoaded),
+        CallError::Refused(status)
+            if is_replicated && Reason::of(&status) == Some(Reason::MetadataFailed) =>
+        {
+            Ok(NodeState::CorpusNotLoaded)
+        }
+        CallError::Late
+        | CallError::Silent
+        | CallError::Unreachable
+        | CallError::NoMemory
+        | CallError::Cold(_) => Ok(NodeState::Unreachable),
+        CallError::WrongEpoch => Ok(NodeState::OtherRecords),
+        CallError::Refused(status) => Err(status),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// One that answers, and lacks news of the metadata or has more, is not to be started.
+    #[test]
+    fn a_node_with_other_records_is_told_from_one_that_does_not_answer() {
+        let said = |reason: Reason| {
+            let error = CallError::from(reason.status("no", []));
+            state_of(error, true).unwrap()
+        };
+        assert_eq!(said(Reason::WrongEpoch), NodeState::OtherRecords);
+        assert_eq!(said(Reason::Stopping), NodeState::Unreachable);
+        assert_eq!(said(Reason::CorpusNotLoaded), NodeState::CorpusNotLoaded);
+        assert_eq!(said(Reason::MetadataFailed), NodeState::CorpusNotLoaded);
+        let silent = state_of(CallError::Silent, true).unwrap();
+        assert_eq!(silent, NodeState::Unreachable);
+        let failed = CallError::from(Reason::MetadataFailed.status("no", []));
+        let refused = state_of(failed, false).unwrap_err();
+        assert_eq!(refused.message(), "no");
     }
 }

@@ -56,8 +56,8 @@ pub(super) async fn run(args: &ForceArgs) -> anyhow::Result<()> {
         return rebuilding::run(&*keys, args).await;
     }
     let cluster = Cluster::ask(&admin(&*keys)).await?;
-    let from = check_from(&cluster, args)?;
     let records = shard_records(&*keys).await?;
+    let from = check_from(&cluster, args, &records)?;
     let within = args.shards.unwrap_or(ShardSet::ALL);
     let is_stuck =
         |shard, record: &ShardRecord| record.is_stuck(|store| cluster.report(shard, store));
@@ -74,22 +74,49 @@ pub(super) async fn run(args: &ForceArgs) -> anyhow::Result<()> {
     }
     let meant = meant_of(&cluster, from, &stuck)?;
     check_stopped(&cluster, args, &meant)?;
-    let is_meant = |shard, record: &ShardRecord| {
-        meant
-            .get(&shard)
-            .is_some_and(|meant| meant.epoch == record.epoch)
-    };
-    let forced = force(&*keys, from, is_meant, |store| cluster.answers(store)).await?;
-    let shards: ShardSet = forced.taken.keys().copied().collect();
-    if shards.is_empty() {
-        bail!("the records of these shards have changed meanwhile: run this command again");
+    let forced = force(&*keys, from, are_still(&meant), |store| {
+        cluster.answers(store)
+    });
+    let taken = forced.await?.taken;
+    if !taken.is_empty() {
+        let shards = shards_of(&taken);
+        note(format!("{} goes on alone with shards {shards}", args.from));
+        wait_until_installed(&cluster, from, &taken).await?;
     }
-    note(format!("{} goes on alone with shards {shards}", args.from));
-    wait_until_installed(&cluster, from, &forced.taken).await
+    check_unchanged(shards_of(&meant).difference(&shards_of(&taken)))
+}
+
+pub(super) fn shards_of(records: &ShardRecords) -> ShardSet {
+    records.keys().copied().collect()
+}
+
+/// Whether a record is still the one that the command looked at.
+pub(super) fn are_still(
+    meant: &ShardRecords,
+) -> impl Fn(ShardId, &ShardRecord) -> bool + Send + Sync {
+    |shard, record| {
+        let meant = meant.get(&shard);
+        meant.is_some_and(|meant| meant.epoch == record.epoch)
+    }
+}
+
+/// Fails if records have changed since the command looked at them, so that it left these shards alone.
+pub(super) fn check_unchanged(left: ShardSet) -> anyhow::Result<()> {
+    if left.is_empty() {
+        return Ok(());
+    }
+    bail!(
+        "nothing was done to shards {left}: a node or another operator changed their records at the same time. Run this \
+         command again: it looks at them anew"
+    )
 }
 
 /// The store that is to go on, which runs.
-pub(super) fn check_from(cluster: &Cluster, args: &ForceArgs) -> anyhow::Result<StoreId> {
+pub(super) fn check_from(
+    cluster: &Cluster,
+    args: &ForceArgs,
+    records: &ShardRecords,
+) -> anyhow::Result<StoreId> {
     let from = cluster.of_node(&args.from)?;
     if !cluster.answers(from.id) {
         bail!(
@@ -98,7 +125,12 @@ pub(super) fn check_from(cluster: &Cluster, args: &ForceArgs) -> anyhow::Result<
             from.address
         );
     }
-    for name in &args.stopped {
+    // Those of removed nodes go by their ids.
+    let unknown = records.values().flat_map(|record| named(record));
+    let unknown = unknown.filter(|store| !cluster.stores.contains_key(store));
+    let unknown: BTreeSet<String> = unknown.map(|store| store.to_string()).collect();
+    let stopped = args.stopped.iter();
+    for name in stopped.filter(|name| !unknown.contains(name.as_str())) {
         let stopped = cluster.of_node(name)?;
         if cluster.answers(stopped.id) {
             bail!(
@@ -120,7 +152,7 @@ fn meant_of(
         .iter()
         .map(|(&shard, record)| (shard, record.clone()))
         .partition(|(shard, record)| holds(cluster, from, *shard, record));
-    let shards: ShardSet = others.keys().copied().collect();
+    let shards = shards_of(&others);
     let in_sync = others.values().flat_map(|record| &record.in_sync);
     let in_sync = cluster.names(in_sync.map(|entry| entry.store));
     let name = cluster.name(from);
@@ -142,16 +174,19 @@ fn holds(cluster: &Cluster, store: StoreId, shard: ShardId, record: &ShardRecord
     record.in_sync(store).is_some() && cluster.report(shard, store) > Some(Epoch::NONE)
 }
 
+/// The stores that may have what is changed by a record, or were to by the one before it.
+fn named(record: &ShardRecord) -> impl Iterator<Item = StoreId> {
+    let previous = record.previous.iter().copied();
+    record.write_set().chain(previous)
+}
+
 /// Refuses to go on before the operator has said of each node that does not answer that it does not run.
 pub(super) fn check_stopped(
     cluster: &Cluster,
     args: &ForceArgs,
     meant: &ShardRecords,
 ) -> Result<(), UsageError> {
-    let named = meant.values().flat_map(|record| {
-        let previous = record.previous.iter().copied();
-        record.write_set().chain(previous)
-    });
+    let named = meant.values().flat_map(|record| named(record));
     let is_stopped = |store: StoreId| {
         let name = cluster.name(store);
         args.stopped.iter().any(|stopped| stopped.as_str() == name)
@@ -160,10 +195,11 @@ pub(super) fn check_stopped(
     if silent.iter().all(|store| is_stopped(*store)) {
         return Ok(());
     }
-    let shards: ShardSet = meant.keys().copied().collect();
+    let shards = shards_of(meant);
+    let told = cluster.told(silent.iter().copied());
     let names = cluster.names(silent.into_iter());
     Err(UsageError(format!(
-        "shards {shards} wait for nodes that do not answer: {names}. If one of them can come back with its data, \
+        "shards {shards} wait for nodes that do not answer: {told}. If one of them can come back with its data, \
          start it instead. Else make sure that they do not run, and add --stopped {names}"
     )))
 }
@@ -196,4 +232,69 @@ pub(super) async fn wait_until_installed(
         sleep(ANSWER_TIMEOUT / 10).await;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use simshard_cluster::{
+        Corpora, KeyValueStore, MemoryKeyValues, RegisteredStore, initialize, register,
+    };
+    use simshard_topology::plan_evenly;
+
+    use super::*;
+
+    const STORES: [StoreId; 2] = [StoreId([1; 16]), StoreId([2; 16])];
+
+    /// A cluster of two nodes, which hold each shard.
+    async fn cluster() -> MemoryKeyValues {
+        let keys = MemoryKeyValues::new();
+        let nodes = ["n1", "n2"].map(|name| NodeId::new(name).unwrap());
+        for (id, node) in STORES.into_iter().zip(nodes.clone()) {
+            let store = RegisteredStore {
+                id,
+                node,
+                address: "http://127.0.0.1:9".to_owned(),
+                next_generation: 0,
+                corpora: BTreeSet::new(),
+                in_sync: std::collections::BTreeMap::new(),
+                partners: std::collections::BTreeMap::new(),
+                is_replacement: false,
+            };
+            register(&keys, &store).await.unwrap();
+        }
+        let map = plan_evenly(None, &nodes, 2).unwrap();
+        let begun = initialize(&keys, &map, 1, &Corpora::default(), &[]).await;
+        begun.unwrap();
+        keys
+    }
+
+    async fn force_for(keys: &dyn KeyValueStore, meant: &ShardRecords) -> ShardRecords {
+        let forced = force(keys, STORES[0], are_still(meant), |_| true).await;
+        forced.unwrap().taken
+    }
+
+    /// Two operators looked at the same records, and one was faster.
+    #[tokio::test]
+    async fn shards_whose_records_change_meanwhile_are_left_alone_and_named() {
+        let keys = cluster().await;
+        let mut meant = shard_records(&keys).await.unwrap();
+        meant.retain(|shard, _| shard.0 < 4);
+        let mut of_other = meant.clone();
+        of_other.retain(|shard, _| shard.0 == 2);
+        assert_eq!(shards_of(&force_for(&keys, &of_other).await).len(), 1);
+        let after_other = shard_records(&keys).await.unwrap();
+        let taken = force_for(&keys, &meant).await;
+        let left = shards_of(&meant).difference(&shards_of(&taken));
+        assert_eq!(left, shards_of(&of_other));
+        let refused = check_unchanged(left).unwrap_err().to_string();
+        assert!(
+            refused.starts_with("nothing was done to shards 02: ")
+                && refused.contains("Run this command again"),
+            "{refused}"
+        );
+        let now = shard_records(&keys).await.unwrap();
+        assert_eq!(now[&ShardId(2)], after_other[&ShardId(2)]);
+        let all = force_for(&keys, &now).await;
+        check_unchanged(shards_of(&now).difference(&shards_of(&all))).unwrap();
+    }
 }

@@ -11,7 +11,10 @@ use simshard_topology::replication::{Epoch, ShardRecord, ShardRecords, StoreId};
 use simshard_topology::{ShardId, ShardSet};
 use tokio::time::{Instant, sleep};
 
-use super::force::{ForceArgs, INSTALL_TIMEOUT, check_from, check_stopped, wait_until_installed};
+use super::force::{
+    ForceArgs, INSTALL_TIMEOUT, are_still, check_from, check_stopped, check_unchanged, shards_of,
+    wait_until_installed,
+};
 use super::{admin, scrub};
 use crate::exit::UsageError;
 use crate::progress;
@@ -28,13 +31,9 @@ pub(super) async fn run(keys: &dyn KeyValueStore, args: &ForceArgs) -> anyhow::R
         return Ok(());
     }
     wait(args.old_writes_seconds).await;
-    let changes = scrub::fill(keys, shards(&begun)).await?;
+    let changes = scrub::fill(keys, shards_of(&begun)).await?;
     open(keys, &begun).await?;
     tell(keys, &begun, changes).await
-}
-
-fn shards(records: &ShardRecords) -> ShardSet {
-    records.keys().copied().collect()
 }
 
 /// Lets the lost shards begin anew. Answers the records of all that are to be filled.
@@ -44,21 +43,20 @@ async fn begin(
     within: ShardSet,
 ) -> anyhow::Result<ShardRecords> {
     let cluster = Cluster::ask(&admin(keys)).await?;
-    let from = check_from(&cluster, args)?;
-    let records = shard_records(keys).await?.into_iter();
+    let records = shard_records(keys).await?;
+    let from = check_from(&cluster, args, &records)?;
     let lost: ShardRecords = records
+        .into_iter()
         .filter(|(shard, record)| within.contains(*shard) && has_lost(&cluster, record))
         .collect();
+    let mut left = shards_of(&lost);
     if !lost.is_empty() {
         check_never_held(&cluster, from, &lost)?;
         check_stopped(&cluster, args, &lost)?;
-        let is_meant = |shard, record: &ShardRecord| {
-            let lost = lost.get(&shard);
-            lost.is_some_and(|lost| lost.epoch == record.epoch)
-        };
-        let rebuilt = rebuild(keys, from, is_meant, |store| cluster.answers(store)).await?;
-        if !rebuilt.taken.is_empty() {
-            let shards = shards(&rebuilt.taken);
+        let rebuilt = rebuild(keys, from, are_still(&lost), |store| cluster.answers(store)).await?;
+        let shards = shards_of(&rebuilt.taken);
+        left = left.difference(&shards);
+        if !shards.is_empty() {
             note(format!(
                 "{} begins shards {shards} anew: they take changes now, and answer searches once they are filled",
                 args.from
@@ -67,6 +65,7 @@ async fn begin(
         wait_until_installed(&cluster, from, &rebuilt.taken).await?;
     }
     let records = shard_records(keys).await?;
+    check_unchanged(not_begun(left, &records))?;
     let still_lost = records
         .iter()
         .filter(|(_, record)| has_lost(&cluster, record));
@@ -77,10 +76,16 @@ async fn begin(
     if !begun.is_empty() && !still_lost.is_empty() {
         bail!(
             "shards {still_lost} are lost too, and may have what {} lack: begin them first, by --shards {still_lost}",
-            shards(&begun)
+            shards_of(&begun)
         );
     }
     Ok(begun)
+}
+
+/// Those of some shards that have not begun anew by the command of another operator either.
+fn not_begun(shards: ShardSet, records: &ShardRecords) -> ShardSet {
+    let has_begun = |shard: &ShardId| records.get(shard).is_some_and(|record| record.is_rebuilt());
+    shards.iter().filter(|shard| !has_begun(shard)).collect()
 }
 
 /// Whether no store in sync answers.
@@ -96,7 +101,7 @@ fn check_never_held(
     lost: &ShardRecords,
 ) -> Result<(), UsageError> {
     let has_record = |shard: ShardId, store| cluster.report(shard, store) != Some(Epoch::NONE);
-    let held: ShardSet = shards(lost)
+    let held: ShardSet = shards_of(lost)
         .iter()
         .filter(|shard| has_record(*shard, from))
         .collect();
@@ -104,8 +109,11 @@ fn check_never_held(
         return Ok(());
     }
     let answering = cluster.reports.keys().copied();
-    let others =
-        answering.filter(|store| !shards(lost).iter().any(|shard| has_record(shard, *store)));
+    let others = answering.filter(|store| {
+        !shards_of(lost)
+            .iter()
+            .any(|shard| has_record(shard, *store))
+    });
     let others = cluster.names(others);
     let choose = if others.is_empty() {
         "start a new node, and choose that".to_owned()
@@ -164,7 +172,7 @@ async fn open(keys: &dyn KeyValueStore, filled: &ShardRecords) -> anyhow::Result
 async fn check_open(keys: &dyn KeyValueStore, filled: &ShardRecords) -> anyhow::Result<()> {
     let records = shard_records(keys).await?;
     let is_closed = |shard: &ShardId| records.get(shard).is_none_or(|record| record.is_rebuilt());
-    let closed: ShardSet = shards(filled)
+    let closed: ShardSet = shards_of(filled)
         .iter()
         .filter(|shard| is_closed(shard))
         .collect();
@@ -176,7 +184,7 @@ async fn check_open(keys: &dyn KeyValueStore, filled: &ShardRecords) -> anyhow::
 
 /// Says what the shards hold, once they are searched.
 async fn tell(keys: &dyn KeyValueStore, filled: &ShardRecords, changes: u64) -> anyhow::Result<()> {
-    let shards = shards(filled);
+    let shards = shards_of(filled);
     let filled_by = counted(changes, "change");
     let started = Instant::now();
     loop {
@@ -200,5 +208,26 @@ async fn tell(keys: &dyn KeyValueStore, filled: &ShardRecords, changes: u64) -> 
             "shards {shards} are filled by {filled_by}, and {hold}; documents that no other shard has are lost"
         ));
         return Ok(());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+
+    /// Another operator began one of them, and a node that came back has the other.
+    #[test]
+    fn a_shard_that_another_operator_began_is_filled_and_another_one_is_looked_at_anew() {
+        let stores = [StoreId([1; 16]), StoreId([2; 16])];
+        let held = ShardRecord::first(0, &stores[..1], 7);
+        let begun = held.rebuilt(stores[1], 8, |store| store == stores[1]);
+        let records = ShardRecords::from([
+            (ShardId(3), Arc::new(held)),
+            (ShardId(4), Arc::new(begun.unwrap())),
+        ]);
+        let left = not_begun(shards_of(&records), &records);
+        assert_eq!(left, ShardSet::from_iter([ShardId(3)]));
     }
 }

@@ -13,19 +13,15 @@ use std::time::{Duration, SystemTime};
 use anyhow::bail;
 use clap::{Args, ValueEnum};
 use simshard_cluster::KeyValueStore;
-use simshard_node::ScrubOptions;
+use simshard_node::{MOST_DIFFERENCES, ScrubOptions};
 use simshard_runtime::terminal::counted;
 use simshard_topology::{ShardId, ShardSet, Version};
 
 use super::MetadataArgs;
 use crate::args::JsonArgs;
 use crate::say::{note, warn};
-use between::Compared;
 use dropping::Dropping;
 use manner::{Manner, Places, SHOWN};
-
-/// Documents that differ of which a node takes note at once, at most.
-const MOST_DIFFERENCES: u32 = 65_536;
 
 /// Pairs of shards that are compared at once to fill shards.
 const FILLED_AT_ONCE: NonZeroUsize = NonZeroUsize::new(4).unwrap();
@@ -113,12 +109,12 @@ pub(super) async fn run(args: &ScrubArgs) -> anyhow::Result<()> {
         within = within::compare(&*keys, manner, &places, shards).await?;
         within::print(&within, &places, args.output)?;
     }
-    let mut between = Compared::default();
+    let mut between = between::Outcomes::default();
     if args.compares(What::Shards) {
         between = between::compare(&*keys, manner, shards).await?;
         between.print(args.output)?;
     }
-    conclude(&within, &between.outcomes, args)?;
+    conclude(&within, &between.by_shard, args)?;
     match dropping {
         Some(dropping) => dropping.end(args.output).await,
         None => Ok(()),

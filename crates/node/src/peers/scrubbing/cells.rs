@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use simshard_proto::shard::v1 as pb;
-use simshard_topology::{ShardId, ShardSet, Version};
+use simshard_proto::shard_into;
+use simshard_topology::{ShardSet, Version};
 use tokio::task::spawn_blocking;
 use tonic::Status;
 
@@ -16,8 +17,7 @@ pub(crate) async fn sum_cells(
     engine: &Arc<Engine>,
     request: &pb::SumCellsRequest,
 ) -> Result<pb::SumCellsResponse, Status> {
-    let shard = u8::try_from(request.shard);
-    let shard = ShardId(shard.map_err(|_| Status::invalid_argument("shard is over 255"))?);
+    let shard = shard_into("shard", request.shard)?;
     let (_, record) = held(engine, shard, &request.store)?;
     let corpora = uids(&request.corpora)?;
     let until = Version(request.compared_version);

@@ -35,6 +35,7 @@ use std::sync::Arc;
 
 use simshard_cluster::ClusterLayout;
 use simshard_proto::shard::v1 as pb;
+use simshard_proto::shard_into;
 use simshard_storage::Pinned;
 use simshard_topology::replication::{Epoch, Role, ShardRecord, StoreId};
 use simshard_topology::{CorpusUid, ShardId, ShardSet, Version};
@@ -58,7 +59,7 @@ use telling::Telling;
 use within::Within;
 
 /// Documents that differ of which a scrub takes note at once, at most.
-const MOST_DIFFERENCES: usize = 65_536;
+pub const MOST_DIFFERENCES: u32 = 65_536;
 
 /// A shard that the store of this process holds in sync.
 pub(crate) struct OwnShard {
@@ -96,8 +97,7 @@ pub(crate) fn scrub(
     layout: Arc<ClusterLayout>,
     request: pb::ScrubShardRequest,
 ) -> Result<mpsc::Receiver<Result<pb::ScrubShardResponse, Status>>, Status> {
-    let shard = u8::try_from(request.shard);
-    let shard = ShardId(shard.map_err(|_| Status::invalid_argument("shard is over 255"))?);
+    let shard = shard_into("shard", request.shard)?;
     let (store, record) = held(engine, shard, &request.store)?;
     let own = OwnShard {
         engine: Arc::clone(engine),
@@ -209,10 +209,11 @@ fn replica(layout: &ClusterLayout, store: StoreId) -> Result<Replica, Status> {
 
 /// Documents that differ of which the node takes note at once.
 fn most(request: &pb::ScrubShardRequest) -> usize {
-    match request.most_differences as usize {
+    let most = match request.most_differences {
         0 => MOST_DIFFERENCES,
         most => most.min(MOST_DIFFERENCES),
-    }
+    };
+    most as usize
 }
 
 /// The corpora that a request names.

@@ -20,13 +20,13 @@ use crate::say;
 /// The sums of a shard, by the other shard.
 type Sums = Vec<[u8; 16]>;
 
-/// What came of a comparison of shards.
+/// What came of all shards.
 #[derive(Default)]
-pub(super) struct Compared {
+pub(super) struct Outcomes {
     /// The shards that were summed up, of those that were asked for.
     summed: ShardSet,
     /// By the lower shard of each pair.
-    pub(super) outcomes: BTreeMap<ShardId, Outcome>,
+    pub(super) by_shard: BTreeMap<ShardId, Outcome>,
 }
 
 /// What came of a shard and those above it.
@@ -97,21 +97,21 @@ pub(super) async fn compare(
     keys: &dyn KeyValueStore,
     manner: Manner,
     within: ShardSet,
-) -> anyhow::Result<Compared> {
+) -> anyhow::Result<Outcomes> {
     let comparison = Comparison::begin(keys, manner).await?;
-    let mut compared = Compared::default();
+    let mut outcomes = Outcomes::default();
     let mut sums: BTreeMap<ShardId, Sums> = BTreeMap::new();
     for (shard, summed) in comparison.sum().await? {
         match summed {
             Ok(summed) => drop(sums.insert(shard, summed)),
-            Err(problem) => drop(compared.outcomes.insert(shard, Outcome::unknown(problem))),
+            Err(problem) => drop(outcomes.by_shard.insert(shard, Outcome::unknown(problem))),
         }
     }
     let summed = sums.keys().filter(|shard| within.contains(**shard));
-    compared.summed = summed.copied().collect();
+    outcomes.summed = summed.copied().collect();
     let pairs = differing(&sums, within);
-    comparison.compare(&pairs, &mut compared.outcomes).await?;
-    Ok(compared)
+    comparison.compare(&pairs, &mut outcomes.by_shard).await?;
+    Ok(outcomes)
 }
 
 /// Compares these shards with all others, whatever their sums: most of them lack what the others have. Answers what came of
@@ -336,10 +336,10 @@ struct Row {
     repaired: u64,
 }
 
-impl Compared {
+impl Outcomes {
     /// A line for the shards that agree with all others, and one for each that does not.
     fn rows(&self) -> Vec<Row> {
-        let others = self.outcomes.iter();
+        let others = self.by_shard.iter();
         let others = others.filter(|(_, outcome)| outcome.state() != "agrees");
         let rows = others.map(|(shard, outcome)| Row {
             shards: ShardSet::from_iter([*shard]),
@@ -432,29 +432,29 @@ mod tests {
     #[test]
     fn both_shards_of_a_pair_that_differs_do_not_agree() {
         let set = |shards: &[u8]| -> ShardSet { shards.iter().copied().map(ShardId).collect() };
-        let mut compared = Compared {
+        let mut outcomes = Outcomes {
             summed: set(&[1, 2, 3, 4]),
-            outcomes: BTreeMap::new(),
+            by_shard: BTreeMap::new(),
         };
-        compared.outcomes.insert(ShardId(4), Outcome::default());
-        let agreeing = |compared: &Compared| {
-            let rows = compared.rows().into_iter();
+        outcomes.by_shard.insert(ShardId(4), Outcome::default());
+        let agreeing = |outcomes: &Outcomes| {
+            let rows = outcomes.rows().into_iter();
             let mut agreeing = rows.filter(|row| row.state == "agrees");
             agreeing.next().map(|row| row.shards)
         };
-        assert_eq!(agreeing(&compared), Some(set(&[1, 2, 3, 4])));
+        assert_eq!(agreeing(&outcomes), Some(set(&[1, 2, 3, 4])));
         let outcome = Outcome {
             differing: set(&[3]),
             differences: 2,
             repaired: 1,
             ..Outcome::default()
         };
-        compared.outcomes.insert(ShardId(1), outcome);
-        assert_eq!(agreeing(&compared), Some(set(&[2, 4])));
-        assert_eq!(compared.rows()[1].state, "differs");
+        outcomes.by_shard.insert(ShardId(1), outcome);
+        assert_eq!(agreeing(&outcomes), Some(set(&[2, 4])));
+        assert_eq!(outcomes.rows()[1].state, "differs");
         let unknown = Outcome::unknown("it is silent".to_owned());
-        compared.outcomes.insert(ShardId(9), unknown);
-        assert_eq!(agreeing(&compared), None);
+        outcomes.by_shard.insert(ShardId(9), unknown);
+        assert_eq!(agreeing(&outcomes), None);
     }
 
     #[test]
