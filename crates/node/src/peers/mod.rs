@@ -5,6 +5,7 @@
 //! |---|---|
 //! | `aims` | the stores of the nodes that an operator has chosen |
 //! | `asked` | which stores are asked for signs of life |
+//! | `cadence` | how often this node takes steps that might wait |
 //! | `copying` | copying the shards that this node is a learner of |
 //! | `former` | deleting what this node has of shards that it lost |
 //! | `health` | which stores are dead, as far as is known |
