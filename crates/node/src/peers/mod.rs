@@ -225,6 +225,15 @@ impl Peers {
         health.map_or(Epoch::NONE, |health| health.report(shard))
     }
 
+    /// The epoch of a shard that a store has on disk, as far as is known. The own store knows its log, and others report.
+    pub(crate) fn epoch_on_disk(&self, engine: &Engine, shard: ShardId, store: StoreId) -> Epoch {
+        if store == self.own {
+            engine.report(shard)
+        } else {
+            self.reported_epoch(shard, store)
+        }
+    }
+
     /// Takes note that this process looks at these stores now.
     fn look(&self, stores: &BTreeSet<StoreId>) {
         self.others.lock().look(Instant::now(), stores);
