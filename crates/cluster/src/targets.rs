@@ -248,10 +248,7 @@ impl Checked {
     }
 
     /// Why some of these targets cannot be set (TG1).
-    fn problems(
-        &self,
-        targets: &[Target<'_>],
-    ) -> Result<BTreeMap<ShardId, String>, MetadataError> {
+    fn problems(&self, targets: &[Target<'_>]) -> Result<BTreeMap<ShardId, String>, MetadataError> {
         // A damaged record of another shard is in the way of none.
         let mut records = ShardRecords::new();
         for (shard, record) in shards_in(&self.shards) {

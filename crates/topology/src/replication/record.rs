@@ -177,7 +177,8 @@ impl ShardRecord {
     pub fn copy_sources(&self, shard: ShardId, is_there: impl Fn(StoreId) -> bool) -> Vec<StoreId> {
         let in_sync = self.in_sync.iter();
         let there = in_sync.filter(|entry| is_there(entry.store));
-        let (mut sources, mut hot): (Vec<&InSync>, Vec<&InSync>) = there.partition(|entry| !entry.hot);
+        let (mut sources, mut hot): (Vec<&InSync>, Vec<&InSync>) =
+            there.partition(|entry| !entry.hot);
         for some in [&mut sources, &mut hot] {
             let first = shard.index() % some.len().max(1);
             some.rotate_left(first);
