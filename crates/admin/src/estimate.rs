@@ -27,14 +27,16 @@ impl Estimate {
             let rate = layout.copy_rate(node);
             f64::from(rate.unwrap_or(COPY_RATE_BESIDE_REQUESTS).get()) * 1e6
         };
-        Self::by(moves, size, rate)
+        Self::by(moves, size, rate, |shard| layout.copy_source(shard))
     }
 
-    /// `size` tells the bytes of a shard, and `rate` how many bytes a node copies in a second, in each direction.
-    fn by(
-        moves: &BTreeMap<ShardId, PlannedMove>,
+    /// `size` tells the bytes of a shard, `rate` how many bytes a node copies in a second, in each direction, and `source` the
+    /// node that sends a shard.
+    fn by<'a>(
+        moves: &'a BTreeMap<ShardId, PlannedMove>,
         size: impl Fn(ShardId) -> u64,
         rate: impl Fn(&NodeId) -> f64,
+        source: impl Fn(ShardId) -> Option<&'a NodeId>,
     ) -> Self {
         let mut received = BTreeMap::<&NodeId, Received>::new();
         let mut sent = BTreeMap::<&NodeId, f64>::new();
@@ -42,9 +44,8 @@ impl Estimate {
             let bytes = size(*shard);
             for node in planned.to.difference(&planned.from) {
                 received.entry(node).or_default().add(bytes);
-                // Any of those that hold it may send it.
-                for source in &planned.from {
-                    *sent.entry(source).or_default() += bytes as f64 / planned.from.len() as f64;
+                if let Some(source) = source(*shard) {
+                    *sent.entry(source).or_default() += bytes as f64;
                 }
             }
         }
@@ -134,24 +135,23 @@ mod tests {
             (ShardId(3), planned(&["n1"], &["n3"])),
         ]);
         let size = |shard: ShardId| u64::from(shard.0) * 500_000_000;
-        // n1 sends half of the first two, and all of the third: 2.25 GB.
-        let same = Estimate::by(&moves, size, |_| 25e6);
+        let (n1, n2) = (node("n1"), node("n2"));
+        // 2.5 GB.
+        let of_n2 = |shard: ShardId| Some(if shard.0 == 1 { &n1 } else { &n2 });
+        let same = Estimate::by(&moves, size, |_| 25e6, of_n2);
         assert_eq!(
             same.to_string(),
-            "3.0 GB are to be copied; that takes about 90 s, longest for n1"
+            "3.0 GB are to be copied; that takes about 100 s, longest for n2"
         );
-        let limited = Estimate::by(
-            &moves,
-            size,
-            |of| if *of == node("n4") { 5e6 } else { 25e6 },
-        );
+        let limited = |of: &NodeId| if *of == node("n4") { 5e6 } else { 25e6 };
+        let limited = Estimate::by(&moves, size, limited, of_n2);
         assert_eq!(
             limited.to_string(),
             "3.0 GB are to be copied; that takes about 3 minutes, longest for n4"
         );
         // What only leaves is not copied.
         let fewer = BTreeMap::from([(ShardId(1), planned(&["n1", "n2"], &["n1"]))]);
-        let nothing = Estimate::by(&fewer, size, |_| 100e6);
+        let nothing = Estimate::by(&fewer, size, |_| 100e6, of_n2);
         assert_eq!(
             nothing.to_string(),
             "no node told of bytes that are to be copied"
@@ -161,9 +161,10 @@ mod tests {
     /// A shard that moves takes a few seconds, however little it holds: each step waits for the next look.
     #[test]
     fn the_pauses_between_the_steps_of_moves_count() {
+        let n1 = node("n1");
         let of = |shards: u8, bytes| {
             let moves = (0..shards).map(|shard| (ShardId(shard), planned(&["n1"], &["n2"])));
-            Estimate::by(&moves.collect(), |_| bytes, |_| 100e6)
+            Estimate::by(&moves.collect(), |_| bytes, |_| 100e6, |_| Some(&n1))
         };
         assert_eq!(
             of(1, 0).to_string(),

@@ -94,6 +94,14 @@ impl Layout {
         shards.iter().filter_map(of_shard).sum()
     }
 
+    /// The node from which one that gets a shard copies it, if a replica in sync answers.
+    pub(crate) fn copy_source(&self, shard: ShardId) -> Option<&NodeId> {
+        let record = self.records.get(&shard)?;
+        let sources = record.copy_sources(shard, |store| self.cluster.answers(store));
+        let first = self.cluster.stores.get(sources.first()?)?;
+        Some(&first.node)
+    }
+
     /// How many megabytes of copies a second a node may receive, or send, if an operator has limited that.
     pub(crate) fn copy_rate(&self, node: &NodeId) -> Option<NonZeroU32> {
         self.cluster.copy_rate(node)

@@ -337,7 +337,7 @@ impl Admin<'_> {
 }
 
 /// The shards that a map has elsewhere than they are, or are on their way to.
-fn moves(layout: &Layout, after: &ShardMap) -> BTreeMap<ShardId, PlannedMove> {
+pub(crate) fn moves(layout: &Layout, after: &ShardMap) -> BTreeMap<ShardId, PlannedMove> {
     let targets = layout.targets(after).into_iter();
     let moves = targets.map(|(shard, to)| {
         let planned = PlannedMove {

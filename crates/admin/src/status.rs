@@ -10,6 +10,7 @@ use simshard_cluster::{
     CorpusState, RegisteredStore, Targets, Upgrade, paused, recorded_corpora, shard_records,
     targets, without_record,
 };
+use simshard_runtime::terminal::counted;
 use simshard_topology::replication::{ShardRecord, ShardRecords, StoreId};
 use simshard_topology::{Balance, ShardSet};
 
@@ -17,7 +18,7 @@ use crate::changes::changes;
 use crate::layout::Layout;
 use crate::nodes::Asked;
 use crate::upgrade::versions;
-use crate::{Admin, AdminError};
+use crate::{Admin, AdminError, plans};
 
 /// What an operator looks at first of a part of the cluster.
 #[derive(Clone, Debug, PartialEq)]
@@ -82,10 +83,14 @@ impl Admin<'_> {
             let problem = format!("{} does not answer", store.node);
             return Err(AdminError::Refused(problem));
         }
-        let layout = Layout::read(self).await?;
+        self.balance_by(&Layout::read(self).await?)
+    }
+
+    /// The balance of a layout, and how many shards a plan would move.
+    fn balance_by(&self, layout: &Layout) -> Result<(Balance, usize), AdminError> {
         check_not_short(&layout.records)?;
         let plan = layout.evenly(self, &layout.nodes()?, layout.replicas()?)?;
-        Ok((plan.balance, plan.moves.len()))
+        Ok((plan.balance, plans::moves(layout, &plan.map).len()))
     }
 }
 
@@ -263,7 +268,8 @@ fn balance_of(balance: Balance, moves: usize) -> Finding {
     let mut details = format!("the fullest node has {now:.2} times the mean");
     if !is_well {
         details += &format!(
-            "; {planned:.2} times after {moves} moves of `simshard cluster rebalance plan`"
+            "; {planned:.2} times once `simshard cluster rebalance plan` and `apply` have moved {}",
+            counted(moves, "shard")
         );
     }
     finding(

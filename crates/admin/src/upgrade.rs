@@ -39,8 +39,6 @@ pub struct Process {
     pub name: String,
     /// What it shows of itself. `None` if it does not run, or is of an earlier version.
     pub shown: Option<RunningProcess>,
-    /// Whether it runs, as far as can be seen.
-    answers: bool,
     /// Why the level cannot be raised yet.
     pub problem: Option<String>,
 }
@@ -66,14 +64,10 @@ impl UpgradeState {
         waits_for.map(|process| &*process.name).collect()
     }
 
-    /// What keeps the level from being raised, of processes that are not `stopped`.
-    fn problems(&self, stopped: &[NodeId]) -> Vec<String> {
-        let is_stopped = |process: &&Process| {
-            let mut stopped = stopped.iter();
-            !process.answers && stopped.any(|node| node.as_str() == process.name)
-        };
+    /// What keeps the level from being raised, of the processes of these names.
+    fn problems(&self, obstacles: &[String]) -> Vec<String> {
         let processes = self.processes.iter();
-        let processes = processes.filter(|process| !is_stopped(process));
+        let processes = processes.filter(|process| obstacles.contains(&process.name));
         let problems = processes.filter_map(|process| {
             let problem = process.problem.as_ref()?;
             Some(format!(
@@ -113,7 +107,7 @@ impl Admin<'_> {
         &self,
         stopped: &[NodeId],
     ) -> Result<(u32, Option<String>), AdminError> {
-        let upgrade = self.checked(stopped).await?;
+        let (upgrade, _) = self.checked(stopped).await?;
         let is_open = upgrade.level < upgrade.next;
         Ok((upgrade.level, is_open.then(|| question(&upgrade))))
     }
@@ -125,22 +119,31 @@ impl Admin<'_> {
     pub async fn finalize(&self, stopped: &[NodeId]) -> Result<u32, AdminError> {
         let mut repeats = Repeats::default();
         loop {
-            let upgrade = self.checked(stopped).await?;
+            let (upgrade, stopped) = self.checked(stopped).await?;
             let next = upgrade.next;
-            match upgrade.raise(self.keys, stopped).await {
+            match upgrade.raise(self.keys, &stopped).await {
                 Err(MetadataError::Raced) if repeats.wait().await => {}
                 raised => return Ok(raised.map(|()| next)?),
             }
         }
     }
 
-    /// The processes of a cluster, if none keeps the level from being raised.
-    async fn checked(&self, stopped: &[NodeId]) -> Result<Upgrade, AdminError> {
+    /// The processes of a cluster, if none keeps the level from being raised, and the nodes that are stopped: those that an
+    /// operator calls so, but for those that answer.
+    async fn checked(&self, stopped: &[NodeId]) -> Result<(Upgrade, Vec<NodeId>), AdminError> {
         let upgrade = Upgrade::read(self.keys).await?;
         if upgrade.level == upgrade.next {
-            return Ok(upgrade);
+            return Ok((upgrade, Vec::new()));
         }
-        let problems = UpgradeState::of(&upgrade, &self.ask_all().await?).problems(stopped);
+        let asked = self.ask_all().await?;
+        let runs = |node: &NodeId| {
+            let mut asked = asked.iter();
+            asked.any(|(store, reports)| store.node == *node && reports.is_some())
+        };
+        let stopped = stopped.iter().filter(|node| !runs(node));
+        let stopped: Vec<NodeId> = stopped.cloned().collect();
+        let obstacles = upgrade.obstacles(&stopped);
+        let problems = UpgradeState::of(&upgrade, &asked).problems(&obstacles);
         if !problems.is_empty() {
             return Err(AdminError::Refused(format!(
                 "the level stays {}: {}",
@@ -148,31 +151,23 @@ impl Admin<'_> {
                 problems.join("; ")
             )));
         }
-        Ok(upgrade)
+        Ok((upgrade, stopped))
     }
 }
 
 /// The nodes, then the routers.
 fn processes(upgrade: &Upgrade, asked: &Asked) -> Vec<Process> {
-    let nodes = upgrade.nodes.iter().map(|(store, shown)| {
-        let answers = answers(asked, store);
-        Process {
-            role: Role::Node,
-            name: store.node.to_string(),
-            shown: shown.clone(),
-            answers,
-            problem: problem(upgrade, shown.as_ref(), answers, store.node.as_str()),
-        }
+    let nodes = upgrade.nodes.iter().map(|(store, shown)| Process {
+        role: Role::Node,
+        name: store.node.to_string(),
+        problem: problem(upgrade, shown.as_ref(), || unshown(store, asked)),
+        shown: shown.clone(),
     });
-    let routers = upgrade.routers.iter().map(|shown| {
-        let name = shown.router.clone().unwrap_or_default();
-        Process {
-            role: Role::Router,
-            problem: problem(upgrade, Some(shown), true, &name),
-            shown: Some(shown.clone()),
-            answers: true,
-            name,
-        }
+    let routers = upgrade.routers.iter().map(|shown| Process {
+        role: Role::Router,
+        name: shown.router.clone().unwrap_or_default(),
+        problem: problem(upgrade, Some(shown), String::new),
+        shown: Some(shown.clone()),
     });
     nodes.chain(routers).collect()
 }
@@ -183,27 +178,26 @@ fn answers(asked: &Asked, store: &RegisteredStore) -> bool {
     asked.any(|(other, reports)| other.id == store.id && reports.is_some())
 }
 
-/// What keeps the level from being raised, of a process.
+/// What keeps the level from being raised, of a process. `unshown` says it of one that shows nothing.
 fn problem(
     upgrade: &Upgrade,
     process: Option<&RunningProcess>,
-    answers: bool,
-    name: &str,
+    unshown: impl FnOnce() -> String,
 ) -> Option<String> {
-    if !answers {
-        return Some(format!(
-            "does not answer: start it with this version; if it is gone for good, forget it by `simshard cluster remove {name}`, or \
-             give --stopped {name}"
-        ));
+    let too_old = |_| format!("does not know level {}: upgrade it", upgrade.next);
+    (!upgrade.is_ready(process)).then(|| process.map_or_else(unshown, too_old))
+}
+
+/// Why a node that shows nothing keeps the level from being raised.
+fn unshown(store: &RegisteredStore, asked: &Asked) -> String {
+    let name = &store.node;
+    if answers(asked, store) {
+        return "runs an earlier version: upgrade it".to_owned();
     }
-    let next = upgrade.next;
-    match process {
-        None => Some("runs an earlier version: upgrade it".to_owned()),
-        Some(process) if !process.knows(next) => {
-            Some(format!("does not know level {next}: upgrade it"))
-        }
-        Some(_) => None,
-    }
+    format!(
+        "does not answer: start it with this version; if it is gone for good, forget it by `simshard cluster remove {name}`, or \
+         give --stopped {name}"
+    )
 }
 
 /// What an operator is to know before the level rises: routers that do not show themselves.

@@ -13,8 +13,7 @@ use crate::store::MetadataError;
 /// After an attempt to read the keys that failed.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// The values that can be understood. `on_bad` is told of each other one: it is a wish, and stands in the way of nothing
-/// else.
+/// The values that can be understood. `on_bad` is told of each other one: it is a wish, and hinders nothing else.
 pub(crate) fn each<T, All: FromIterator<T>>(
     snapshot: &Snapshot,
     read: impl Fn(&KeyValue) -> Result<T, MetadataError>,

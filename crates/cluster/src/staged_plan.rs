@@ -7,8 +7,8 @@
 //!   (`a_plan_that_is_taken_back_sets_no_target`).
 //! - SP3: a plan leaves alone the shards for which an operator has chosen other nodes since it was drawn
 //!   (`shards_with_other_targets_are_left_alone`, `targets_that_are_chosen_meanwhile_are_left_alone`). Taken back, it
-//!   leaves those it has replaced as they were, if that is still possible
-//!   (`targets_that_a_plan_replaced_come_back`).
+//!   leaves each target that it has replaced as it was, if that is still possible
+//!   (`each_target_that_a_plan_replaced_comes_back_if_it_can`).
 //! - SP4: what one process began, each other one ends (`any_process_goes_on_with_a_plan`).
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -27,7 +27,7 @@ use crate::membership::{commit, shard_records};
 use crate::records::{bad, text_of};
 use crate::registered::{if_still, registered_stores, revision_in};
 use crate::store::MetadataError;
-use crate::targets::{Targets, is_placed, set_targets_as_read, targets_in};
+use crate::targets::{Targets, is_placed, set_targets_as_read, settable, targets_in};
 
 /// How far a plan is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -237,23 +237,20 @@ async fn end(
     let snapshot = keys.read(keys::TARGETS).await?;
     let set = targets_in(&snapshot, |_| {});
     let unreached = unreached(keys, plan).await?;
-    let open = unreached
-        .iter()
-        .filter(|shard| set.get(shard) == Some(&plan.moves[shard].to));
-    let (replaced, mut new): (Vec<ShardId>, Vec<ShardId>) =
-        open.partition(|shard| plan.moves[shard].had_target);
+    let is_open = |shard: &ShardId| set.get(shard) == Some(&plan.moves[shard].to);
+    let open: ShardSet = unreached.iter().filter(is_open).collect();
+    let replaced = open.iter().filter(|shard| plan.moves[shard].had_target);
+    let before = replaced.map(|shard| (shard, plan.moves[&shard].from.clone()));
+    // Some may name nodes that were drained since, say.
+    let back = settable(keys, before.collect()).await?;
     let condition = || Transaction::new().if_unchanged(keys::STAGED_PLAN, revision);
-    let before = replaced
-        .iter()
-        .map(|shard| (*shard, plan.moves[shard].from.clone()));
-    match set_targets_as_read(keys, &before.collect(), &condition(), &snapshot).await {
-        Ok(()) => {}
-        // Nodes were drained since, say.
-        Err(MetadataError::BadTarget { .. }) => new.extend(replaced),
-        Err(error) => return Err(error),
+    match set_targets_as_read(keys, &back, &condition(), &snapshot).await {
+        Err(MetadataError::BadTarget { .. }) => return Err(MetadataError::Raced),
+        set => set?,
     }
-    let new: Vec<String> = new.into_iter().map(keys::target).collect();
-    for some in new.chunks(MAX_OPERATIONS - 1) {
+    let removed = open.iter().filter(|shard| !back.contains_key(shard));
+    let removed: Vec<String> = removed.map(keys::target).collect();
+    for some in removed.chunks(MAX_OPERATIONS - 1) {
         let change = some.iter().fold(condition(), |change, key| {
             if_still(change, key, revision_in(&snapshot, key)).delete(key)
         });

@@ -95,6 +95,20 @@ pub async fn check_targets(
     Checked::against(keys, &targets).await.map(drop)
 }
 
+/// Those of some targets that can be set now (TG1). Nothing is written.
+///
+/// # Errors
+/// [`MetadataError::NoCluster`] if there is none. Else when the keys cannot be read or understood.
+pub(crate) async fn settable(
+    keys: &dyn KeyValueStore,
+    mut targets: Targets,
+) -> Result<Targets, MetadataError> {
+    let all: Vec<Target> = targets.iter().collect();
+    let problems = Checked::read(keys).await?.problems(&all)?;
+    targets.retain(|shard, _| !problems.contains_key(shard));
+    Ok(targets)
+}
+
 /// Sets these targets, if a condition holds, and their keys are as they were read. The condition may be one of a single key.
 ///
 /// # Errors
@@ -208,51 +222,65 @@ struct Checked {
 }
 
 impl Checked {
-    /// TG1.
+    /// Reads what targets are checked against, and checks these.
     async fn against(
         keys: &dyn KeyValueStore,
         targets: &[Target<'_>],
     ) -> Result<Self, MetadataError> {
+        let read = Self::read(keys).await?;
+        match read.problems(targets)?.pop_first() {
+            Some((shard, reason)) => Err(MetadataError::BadTarget { shard, reason }),
+            None => Ok(read),
+        }
+    }
+
+    async fn read(keys: &dyn KeyValueStore) -> Result<Self, MetadataError> {
         let read = Self {
             // First, as what it reads is compared by one revision.
             registered: Registered::read(keys).await?,
             settings: keys.read(keys::NODES).await?,
             shards: keys.read(keys::SHARDS).await?,
         };
-        if read.registered.cluster.is_none() {
-            return Err(MetadataError::NoCluster);
+        match read.registered.cluster {
+            Some(_) => Ok(read),
+            None => Err(MetadataError::NoCluster),
         }
+    }
+
+    /// Why some of these targets cannot be set (TG1).
+    fn problems(&self, targets: &[Target<'_>]) -> Result<BTreeMap<ShardId, String>, MetadataError> {
         // A damaged record of another shard is in the way of none.
         let mut records = ShardRecords::new();
-        for (shard, record) in shards_in(&read.shards) {
+        for (shard, record) in shards_in(&self.shards) {
             if targets.iter().any(|(meant, _)| **meant == shard) {
                 records.insert(shard, record?);
             }
         }
-        let stores = read.registered.stores.iter();
+        let stores = self.registered.stores.iter();
         let known: BTreeSet<&NodeId> = stores.map(|store| &store.node).collect();
-        let settings: SettingsOfNodes = each(&read.settings, settings_in, |_| {});
+        let settings: SettingsOfNodes = each(&self.settings, settings_in, |_| {});
         let is_drained = |node: &&NodeId| settings.get(node).is_some_and(|node| node.is_drained);
-        for &(&shard, nodes) in targets {
-            let refuse = |reason| Err(MetadataError::BadTarget { shard, reason });
+        let problem = |shard: ShardId, nodes: &BTreeSet<NodeId>| {
             if let Some(unknown) = nodes.iter().find(|node| !known.contains(node)) {
-                return refuse(format!("no node {unknown} has registered"));
+                return Some(format!("no node {unknown} has registered"));
             }
             if let Some(drained) = nodes.iter().find(is_drained) {
-                return refuse(format!("node {drained} is drained"));
+                return Some(format!("node {drained} is drained"));
             }
-            let want = usize::from(records[&shard].want);
-            if nodes.len() != want {
-                let count = nodes.len();
-                let are = if count == 1 { "is" } else { "are" };
-                return refuse(format!(
+            let (want, count) = (usize::from(records[&shard].want), nodes.len());
+            let are = if count == 1 { "is" } else { "are" };
+            (count != want).then(|| {
+                format!(
                     "it is to have {}, and {} {are} named",
                     counted(want, "replica"),
                     counted(count, "node")
-                ));
-            }
-        }
-        Ok(read)
+                )
+            })
+        };
+        let problems = targets.iter();
+        let problems =
+            problems.filter_map(|&(&shard, nodes)| Some((shard, problem(shard, nodes)?)));
+        Ok(problems.collect())
     }
 
     /// Demands that what these targets were checked against has not changed.

@@ -6,8 +6,10 @@
 //!   that is shown knows the level, too. If one of them starts meanwhile, the raise conflicts
 //!   (`a_level_is_raised_only_if_all_processes_know_it`, `a_start_meanwhile_conflicts_with_a_raise`).
 //!
-//! Nodes of versions before level 2 show nothing, and publish their starts. Routers of these versions do neither: they are
-//! the operator's to know.
+//! Processes that show themselves change one key when they start, so the raise compares that one. Nodes of versions before
+//! level 2 show nothing, and publish their starts, each in a key of its own. The raise compares the first 125 of these keys.
+//! If one of the other nodes goes back to such a version just then, it is not noticed. Routers of these versions do neither:
+//! they are the operator's to know.
 
 use std::collections::BTreeMap;
 
@@ -24,7 +26,7 @@ use crate::records::{RegisteredStore, text_of};
 use crate::registered::{REGISTRATION_OPERATIONS, Registered, if_still, revision_in};
 use crate::store::MetadataError;
 
-/// The most nodes whose starts one transaction compares. Those beyond are compared by what they show alone.
+/// The most nodes whose published starts one transaction compares. A start of another one is noticed if it shows itself.
 const MOST_STARTS: usize = MAX_OPERATIONS - REGISTRATION_OPERATIONS - 1;
 
 /// The processes of a cluster, and the level that they could raise it to: the newest one that this version knows.

@@ -200,11 +200,7 @@ impl Floors {
 
     /// The epoch of a shard that a store has on disk, as far as is known.
     fn reported(&self, shard: ShardId, store: StoreId) -> Epoch {
-        if store == self.peers.own().0 {
-            self.engine.report(shard)
-        } else {
-            self.peers.reported_epoch(shard, store)
-        }
+        self.peers.epoch_on_disk(&self.engine, shard, store)
     }
 
     /// Takes steps of the records of these epochs, where they are still the last ones, and sealed.

@@ -1,7 +1,7 @@
 //! The identity of a corpus, and its text.
 //!
 //! The text is that of a UUID: 32 hex digits in groups of 8, 4, 4, 4 and 12, as in
-//! `67e55044-10b1-426f-9247-bb680e5fe0c8`. It stands in files and on the wire, so it may not change.
+//! `67e55044-10b1-426f-9247-bb680e5fe0c8`. Files and messages hold it, so it may not change.
 
 use std::fmt;
 use std::str::FromStr;

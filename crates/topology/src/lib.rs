@@ -15,7 +15,7 @@ mod version;
 pub use corpus_uid::{CorpusUid, ParseCorpusUidError};
 pub use ids::{NodeId, NodeIdError, ShardId};
 pub use planner::{
-    Balance, Candidate, Move, Plan, PlanError, ShardWeights, Unmet, ZoneName, plan, plan_evenly,
+    Balance, Candidate, Plan, PlanError, ShardWeights, Unmet, ZoneName, plan, plan_evenly,
 };
 pub use shard_map::{MapDigest, ShardMap, ShardMapError};
 pub use shard_set::{ParseShardsError, ShardRange, ShardSet};

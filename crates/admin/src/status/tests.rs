@@ -2,11 +2,13 @@
 
 use std::sync::Arc;
 
+use simshard_cluster::MemoryKeyValues;
 use simshard_topology::replication::{Epoch, Learner};
 use simshard_topology::{NodeId, ShardId};
 
 use super::*;
 use crate::asked::Reports;
+use crate::leaving::tests::Scene;
 
 /// As `simshard cluster status` prints them.
 impl Finding {
@@ -282,10 +284,26 @@ fn a_balance_that_a_plan_makes_better_is_not_well() {
     );
     assert_eq!(
         of(1.5, 1.02, 7).columns(),
-        "balance\tno\tthe fullest node has 1.50 times the mean; 1.02 times after 7 moves of `simshard cluster rebalance plan`"
+        "balance\tno\tthe fullest node has 1.50 times the mean; 1.02 times once `simshard cluster rebalance plan` and `apply` have moved 7 shards"
     );
     // A node that holds nothing does not change the fullest one.
     assert!(!of(1.05, 1.05, 3).is_well);
+}
+
+/// Two nodes have joined three, which hold all. More replicas move than there are shards.
+#[test]
+fn the_shards_that_a_plan_would_move_count_once() {
+    let scene = Scene {
+        nodes: 5,
+        dead: vec![],
+        drained: vec![],
+        want: 3,
+    };
+    let layout = scene.layout(|_| (vec![1, 2, 3], None));
+    let keys = MemoryKeyValues::new();
+    let (balance, moves) = Admin::new(&keys, &|_| {}).balance_by(&layout).unwrap();
+    assert!(balance.before > Some(1.6), "{balance:?}");
+    assert!((128..=ShardId::COUNT).contains(&moves), "{moves}");
 }
 
 #[test]

@@ -162,9 +162,10 @@ take no others from now on, until `undrain`. The command waits until they hold
 nothing. End it at any time: the nodes go on.
 
 Nodes that are dead can be drained too. Others that do not answer keep what they
-hold, and get nothing. It is refused if fewer nodes would be left than shards
-have replicas, if one that gets shards has too little room on its disk, or if no
-node that answers holds some of the shards: then it says what to do.
+hold, and get nothing. The command refuses, and says what to do, if
+  - fewer nodes would be left than shards have replicas,
+  - a node that gets shards has too little room on its disk, or
+  - no node that answers holds some of the shards.
 
 Examples:
   simshard cluster drain n2 --dry-run   # print what each node would hold

@@ -224,7 +224,7 @@ fn wanted(roles: &[ShardRole]) -> impl Iterator<Item = (ShardId, &ShardRecord, E
     })
 }
 
-/// The stores in sync that have answered lately.
+/// The stores in sync that have answered lately, in the order in which they are asked.
 fn sources(
     layout: &ClusterLayout,
     shard: ShardId,
@@ -232,9 +232,8 @@ fn sources(
     live: &BTreeSet<StoreId>,
 ) -> Vec<Source> {
     let nodes: BTreeMap<StoreId, _> = layout.replicas(shard).collect();
-    let in_sync = record.in_sync.iter().map(|entry| entry.store);
-    let sources = in_sync.filter(|store| live.contains(store));
-    let sources = sources.filter_map(|store| {
+    let order = record.copy_sources(shard, |store| live.contains(&store));
+    let sources = order.into_iter().filter_map(|store| {
         let address = layout.node(nodes.get(&store)?)?.address.clone();
         Some(Source { store, address })
     });

@@ -5,6 +5,7 @@
 //! |---|---|
 //! | `aims` | the stores of the nodes that an operator has chosen |
 //! | `asked` | which stores are asked for signs of life |
+//! | `cadence` | how often this node takes steps that might wait |
 //! | `copying` | copying the shards that this node is a learner of |
 //! | `former` | deleting what this node has of shards that it lost |
 //! | `health` | which stores are dead, as far as is known |
@@ -236,6 +237,15 @@ impl Peers {
         let others = self.others.lock();
         let health = others.by_store.get(&store);
         health.map_or(Epoch::NONE, |health| health.report(shard))
+    }
+
+    /// The epoch of a shard that a store has on disk, as far as is known. The own store knows its log, and others report.
+    pub(crate) fn epoch_on_disk(&self, engine: &Engine, shard: ShardId, store: StoreId) -> Epoch {
+        if store == self.own {
+            engine.report(shard)
+        } else {
+            self.reported_epoch(shard, store)
+        }
     }
 
     /// Takes note that this process looks at these stores now.

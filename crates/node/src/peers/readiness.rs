@@ -34,13 +34,7 @@ pub(super) async fn run(
         let roles = roles(engine);
         let dead = peers.dead(&layout);
         let meant = meant(layout.records(), peers.own, &roles, &dead, &mut takes_all);
-        let reported = |shard, store| {
-            if store == peers.own {
-                engine.report(shard)
-            } else {
-                peers.reported_epoch(shard, store)
-            }
-        };
+        let reported = |shard, store| peers.epoch_on_disk(engine, shard, store);
         let in_sync = in_sync(layout.records(), peers.own, &roles, reported);
         let missing = meant.difference(&in_sync).union(&engine.unbuilt());
         let is_ready = missing.is_empty();

@@ -285,13 +285,6 @@ async fn take_steps(
 ) -> (ShardRecords, Vec<Cause>, Result<(), NodeError>) {
     let chosen = Chosen::default();
     let mut steps = Steps::default();
-    let reported_epoch = |shard: ShardId, store: StoreId| {
-        if store == view.own {
-            engine.report(shard)
-        } else {
-            peers.reported_epoch(shard, store)
-        }
-    };
     let taking = simshard_cluster::take_steps(
         keys,
         |shard, record| {
@@ -299,7 +292,7 @@ async fn take_steps(
             chosen.note(shard, step, cause);
             Some(step)
         },
-        reported_epoch,
+        |shard, store| peers.epoch_on_disk(engine, shard, store),
         |shard, record, store| view.searched(shard, record, store) == Searched::Lost,
         &mut steps,
     );

@@ -5,7 +5,6 @@
 //! 2. [`relief`] places the replicas that are missing. Then it relieves the highest node, step by
 //!    step, until the balance is good enough. At last it fills nodes below 0.8 of the mean level up
 //!    to 0.9 of it. So a node that joins many others gets its part of the load.
-//! 3. [`moves`] says what is to be copied.
 //!
 //! The *level* of a node is its weight divided by its capacity. The *balance* of a map is the highest
 //! level divided by the mean one: 1 is perfect. [`level`] says which balance no plan can beat. If
@@ -27,15 +26,12 @@
 //! - P5: the plan depends on the arguments only, and not on the order of the nodes.
 //! - P6: from scratch, with equal weights, capacities and zones, nodes in name order own at most one
 //!   range each. The shard counts of two nodes differ by at most one.
-//! - P7: the moves lead from the last map to the next. Each is from the highest node of those that
-//!   moves are left from.
 //! - P8: if shards are light and may go to any node, no node is short: below 0.8 of the mean level.
 
 mod candidate;
 mod draft;
 mod fresh;
 mod level;
-mod moves;
 mod relief;
 mod ring;
 mod unmet;
@@ -46,7 +42,6 @@ use crate::shard_map::ShardMap;
 use crate::shard_set::ShardSet;
 pub use candidate::{Candidate, ShardWeights};
 use draft::Draft;
-pub use moves::Move;
 use relief::Relief;
 use ring::Ring;
 pub use unmet::{Unmet, ZoneName};
@@ -87,8 +82,6 @@ pub struct Plan {
     /// one more than that otherwise. It counts assignments: a change of the node list that moves
     /// nothing leaves it as it is.
     pub map: ShardMap,
-    /// What is to be copied: what relieves the highest node first.
-    pub moves: Vec<Move>,
     /// How evenly the weight is spread.
     pub balance: Balance,
     /// What was wanted, and cannot be had with these nodes.
@@ -113,13 +106,6 @@ struct Task<'a> {
     zones: Zones,
     weights: &'a ShardWeights,
     replicas: usize,
-}
-
-impl Plan {
-    /// The weight of all that is to be copied.
-    pub fn moved_weight(&self) -> u64 {
-        self.moves.iter().map(|one| one.weight).sum()
-    }
 }
 
 /// Plans the shard map of `replicas` of each shard on `nodes`.
@@ -169,7 +155,6 @@ pub fn plan(
         }
     };
     Ok(Plan {
-        moves: moves::moves(&task, previous, &map),
         balance: Balance {
             before: task.balance(&held),
             after: task.balance(&after).unwrap_or(1.0),

@@ -1,4 +1,4 @@
-//! Plans, versions, refusals and moves by example; the promises are in `tests/planner/`.
+//! Plans, versions and refusals by example; the promises are in `tests/planner/`.
 
 use std::num::NonZeroU32;
 
@@ -37,6 +37,15 @@ fn shown(map: &ShardMap) -> Vec<String> {
         .collect()
 }
 
+/// How many replicas are on other nodes by the second map.
+fn gained(before: &ShardMap, after: &ShardMap) -> usize {
+    let new = |shard| {
+        let (old, new) = (before.replicas(shard), after.replicas(shard));
+        new.iter().filter(|node| !old.contains(node)).count()
+    };
+    ShardId::all().map(new).sum()
+}
+
 #[test]
 fn from_scratch_each_node_gets_one_range_in_name_order() {
     let map = plan_evenly(None, &named(&["n3", "n1", "n2"]), 1).unwrap();
@@ -64,7 +73,7 @@ fn nodes_that_join_many_others_get_their_part() {
         let held = |node: &Candidate| joined.map.shards_of(&node.id).len();
         let least = nodes[..after].iter().map(held).min();
         assert!(least >= Some(fewest), "{before} to {after}: {least:?}");
-        let (moved, joining) = (joined.moves.len(), after - before);
+        let (moved, joining) = (gained(&first.map, &joined.map), after - before);
         assert!(moved <= joining * (fewest + 2), "{moved} moves");
         assert!(joined.balance.after <= joined.balance.before.unwrap());
     }
@@ -75,7 +84,7 @@ fn dropping_to_fewer_replicas_moves_nothing() {
     let nodes = candidates(5);
     let three = plan(None, &nodes, &ShardWeights::EQUAL, 3).unwrap();
     let two = plan(Some(&three.map), &nodes, &ShardWeights::EQUAL, 2).unwrap();
-    assert_eq!(two.moves, []);
+    assert_eq!(gained(&three.map, &two.map), 0);
     let fresh = plan(None, &nodes, &ShardWeights::EQUAL, 2).unwrap();
     assert_eq!(shown(&two.map), shown(&fresh.map));
     assert_eq!(two.map.version(), 2);
@@ -113,54 +122,6 @@ fn impossible_requests_are_refused_with_what_to_do() {
         assert_eq!(result.unwrap_err().to_string(), message);
     }
     assert_eq!(plan_evenly(None, &crowd, 2).unwrap().nodes().len(), 257);
-}
-
-#[test]
-fn moves_name_the_replica_that_is_replaced() {
-    let nodes = candidates(3);
-    let (two, other) = (&nodes[..2], [nodes[0].clone(), nodes[2].clone()]);
-    let planned = |from: Option<&Plan>, nodes: &[Candidate], replicas| {
-        plan(
-            from.map(|plan| &plan.map),
-            nodes,
-            &ShardWeights::EQUAL,
-            replicas,
-        )
-        .unwrap()
-    };
-    let first = planned(None, two, 1);
-    assert_eq!((first.moves.len(), first.moved_weight()), (256, 256));
-    assert!(first.moves.iter().all(|one| one.from.is_none()));
-
-    let swapped = planned(Some(&first), &other, 1);
-    assert_eq!(swapped.moves.len(), 128);
-    for one in &swapped.moves {
-        assert_eq!(one.from.as_ref(), Some(&nodes[1].id));
-        assert_eq!(one.to, nodes[2].id);
-    }
-
-    let grown = planned(Some(&first), two, 2);
-    assert_eq!(grown.moves.len(), 256);
-    assert_eq!(planned(Some(&grown), two, 1).moves, []);
-}
-
-/// P7.
-#[test]
-fn the_highest_node_is_relieved_first_and_missing_replicas_come_before() {
-    let nodes = candidates(4);
-    let halves = |shard: ShardId| vec![nodes[usize::from(shard.0 < 100)].id.clone()];
-    let mut entries: Vec<Vec<NodeId>> = ShardId::all().map(halves).collect();
-    entries[7] = vec![NodeId::new("gone").unwrap()];
-    let before = ShardMap::new(1, &entries).unwrap();
-    let moves = plan(Some(&before), &nodes, &ShardWeights::EQUAL, 1)
-        .unwrap()
-        .moves;
-    let from = |place: usize| moves[place].from.as_ref().unwrap().as_str();
-    assert_eq!((moves[0].shard, from(0)), (ShardId(7), "gone"));
-    assert_eq!(
-        (from(1), from(2), from(57), from(59)),
-        ("n000", "n000", "n000", "n001")
-    );
 }
 
 /// P3: bounds that can be computed by hand.
@@ -236,5 +197,5 @@ fn hundreds_of_nodes_are_planned() {
     let before = plan(None, &crowd[..300], &ShardWeights::EQUAL, 3).unwrap();
     let after = plan(Some(&before.map), &crowd, &ShardWeights::EQUAL, 3).unwrap();
     assert_eq!(after.map.nodes().len(), 768);
-    assert_eq!(after.moves.len(), 468);
+    assert_eq!(gained(&before.map, &after.map), 468);
 }

@@ -4,8 +4,8 @@
 //! # Invariants
 //! - PE3: a dead store leaves only if as many stores in sync as the record needs have answered lately, or all that it has.
 //!   So a process that is cut off from all others takes none out where two must be in sync. The own store counts only if
-//!   its disk is not late: else it may never write down that the other has left. An eviction that would be refused stands
-//!   in the way of no other step.
+//!   its disk is not late: else it may never write down that the other has left. An eviction that would be refused holds
+//!   up no other step.
 //! - PE4: the own store comes only to a shard that has too few replicas and a live store in sync that reaches it. To one
 //!   that it never held, it comes only after a while. A dead learner whose place it takes leaves.
 //! - PE6: a store that can take no inserts, as it has no room or its disk hangs, is no learner: it neither comes nor stays

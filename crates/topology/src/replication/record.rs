@@ -172,6 +172,21 @@ impl ShardRecord {
         self.learners.iter().find(|entry| entry.store == store)
     }
 
+    /// The stores in sync from which a learner copies, in the order in which it asks them. Cold ones come first, as they answer
+    /// no searches, and the first of several is another one for each shard. `is_there` says of a store whether it answers.
+    pub fn copy_sources(&self, shard: ShardId, is_there: impl Fn(StoreId) -> bool) -> Vec<StoreId> {
+        let in_sync = self.in_sync.iter();
+        let there = in_sync.filter(|entry| is_there(entry.store));
+        let (mut sources, mut hot): (Vec<&InSync>, Vec<&InSync>) =
+            there.partition(|entry| !entry.hot);
+        for some in [&mut sources, &mut hot] {
+            let first = shard.index() % some.len().max(1);
+            some.rotate_left(first);
+        }
+        sources.append(&mut hot);
+        sources.into_iter().map(|entry| entry.store).collect()
+    }
+
     /// The stores that every write goes to: those in sync, and the learners.
     pub fn write_set(&self) -> impl Iterator<Item = StoreId> {
         let in_sync = self.in_sync.iter().map(|entry| entry.store);
@@ -254,6 +269,27 @@ mod tests {
         }
         assert_eq!([1, 2, 3, 4, 5].map(read_quorum), [1, 2, 2, 3, 3]);
         assert_eq!([1, 2, 3, 4, 5].map(seal_quorum), [1, 1, 2, 2, 3]);
+    }
+
+    #[test]
+    fn copies_spare_the_stores_that_answer_searches_and_share_the_others() {
+        let store = |number| StoreId([number; 16]);
+        let mut record = ShardRecord::first(0, &[1, 2, 3, 4].map(store), 7);
+        for cold in [1, 3] {
+            record.in_sync[cold].hot = false;
+        }
+        let order = |shard, is_there: fn(StoreId) -> bool| {
+            let sources = record.copy_sources(ShardId(shard), is_there);
+            sources.iter().map(|store| store.0[0]).collect::<Vec<u8>>()
+        };
+        assert_eq!(order(0, |_| true), [2, 4, 1, 3]);
+        assert_eq!(order(1, |_| true), [4, 2, 3, 1]);
+        assert_eq!(order(254, |_| true), [2, 4, 1, 3]);
+        // Those that are left share the shards of one that is away.
+        let without = |store: StoreId| store.0[0] != 2;
+        assert_eq!(order(0, without), [4, 1, 3]);
+        assert_eq!(order(1, without), [4, 3, 1]);
+        assert_eq!(order(1, |_| false), [0; 0]);
     }
 
     #[test]

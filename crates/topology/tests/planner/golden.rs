@@ -11,7 +11,7 @@ use std::path::Path;
 use simshard_topology::{Candidate, NodeId, Plan, ShardMap, ShardSet, ShardWeights};
 
 use crate::promises;
-use crate::scene::{Scene, nodes, text_weights};
+use crate::scene::{Scene, moves, nodes, text_weights};
 
 /// One line per node: what it holds, and with several replicas what it owns.
 fn describe_nodes(map: &ShardMap) -> String {
@@ -53,26 +53,17 @@ fn describe_balance(scene: &Scene, plan: &Plan) -> String {
     text
 }
 
-/// One line per pair of nodes, in the order of their first moves: the shards that pass from one to the other.
-fn describe_moves(plan: &Plan) -> String {
-    let (count, weight) = (plan.moves.len(), plan.moved_weight());
-    let mut text = format!("{count} moves, weight {weight}\n");
-    let mut pairs: Vec<(String, NodeId)> = Vec::new();
+/// One line per pair of nodes: the shards that pass from one to the other.
+fn describe_moves(scene: &Scene, plan: &Plan) -> String {
+    let moves = moves(scene.previous.as_ref(), &plan.map);
+    let weight = scene.weights.sum(moves.iter().map(|one| one.shard));
+    let mut text = format!("{} moves, weight {weight}\n", moves.len());
     let mut moved: BTreeMap<(String, NodeId), ShardSet> = BTreeMap::new();
-    for one in &plan.moves {
-        let from = one
-            .from
-            .as_ref()
-            .map_or("new".to_owned(), NodeId::to_string);
-        let pair = (from, one.to.clone());
-        moved.entry(pair.clone()).or_default().insert(one.shard);
-        if !pairs.contains(&pair) {
-            pairs.push(pair);
-        }
+    for one in moves {
+        let from = one.from.map_or("new".to_owned(), |from| from.to_string());
+        moved.entry((from, one.to)).or_default().insert(one.shard);
     }
-    for pair in pairs {
-        let shards = moved[&pair];
-        let (from, to) = pair;
+    for ((from, to), shards) in moved {
         writeln!(
             text,
             "  {from} -> {to}  {:3} shards  {shards}",
@@ -87,7 +78,7 @@ fn describe(scene: &Scene, plan: &Plan) -> String {
     let mut text = describe_nodes(&plan.map);
     text.push_str(&describe_balance(scene, plan));
     if scene.previous.is_some() {
-        text.push_str(&describe_moves(plan));
+        text.push_str(&describe_moves(scene, plan));
     }
     text
 }

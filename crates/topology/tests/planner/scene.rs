@@ -59,6 +59,32 @@ impl Scene {
     }
 }
 
+/// A replica that a plan adds.
+pub(crate) struct Move {
+    pub(crate) shard: ShardId,
+    /// The node that it replaces, or nothing where the shard gains a replica.
+    pub(crate) from: Option<NodeId>,
+    pub(crate) to: NodeId,
+}
+
+/// What leads from one map to another, by shard. Without a map to come from, every replica is new.
+pub(crate) fn moves(from: Option<&ShardMap>, to: &ShardMap) -> Vec<Move> {
+    let mut moves = Vec::new();
+    for shard in ShardId::all() {
+        let old = from.map_or(&[][..], |map| map.replicas(shard));
+        let new = to.replicas(shard);
+        let mut leaving = old.iter().filter(|node| !new.contains(node));
+        for node in new.iter().filter(|node| !old.contains(node)) {
+            moves.push(Move {
+                shard,
+                from: leaving.next().cloned(),
+                to: node.clone(),
+            });
+        }
+    }
+    moves
+}
+
 pub(crate) fn capacity(node: &Candidate) -> f64 {
     f64::from(node.capacity.get())
 }

@@ -2,13 +2,16 @@
 
 use std::collections::BTreeSet;
 
-use simshard_cluster::{FileKeyValues, registered_stores};
+use simshard_client::Fingerprint;
+use simshard_cluster::{FileKeyValues, recorded_corpora, registered_stores};
 use simshard_proto::shard::v1 as pb;
-use simshard_testkit::{End, Oracle, ProcessCluster, Shape};
+use simshard_testkit::{End, Oracle, ProcessCluster, Shape, until_some};
+use simshard_topology::replication::StoreId;
 use simshard_topology::{ShardId, ShardSet};
 use tokio::task::block_in_place;
+use tonic::Status;
 
-use super::half_written::write_in;
+use super::half_written::{stub, write_in};
 use super::stores::check_stores;
 use super::{Document, NODES, Scrubbed, named, scrub, shards};
 use crate::load::create;
@@ -79,23 +82,21 @@ async fn half_write(
     changed: impl Fn(&BTreeSet<ShardId>) -> ShardId,
 ) {
     let records = records(cluster).await;
-    let keys = FileKeyValues::at(cluster.metadata_file());
-    let stores = registered_stores(&keys).await.unwrap();
     for document in documents {
         let shard = changed(&shards(document.0));
-        let first = records[&shard].in_sync[0].store;
-        let store = stores.iter().find(|store| store.id == first).unwrap();
-        let number: usize = store.node.as_str()[1..].parse().unwrap();
+        let node = node_of(cluster, records[&shard].in_sync[0].store).await;
         let only = ShardSet::from_iter([shard]);
-        write_in(
-            cluster,
-            number - 1,
-            kind,
-            std::slice::from_ref(document),
-            only,
-        )
-        .await;
+        write_in(cluster, node, kind, std::slice::from_ref(document), only).await;
     }
+}
+
+/// The number of the node of a store.
+async fn node_of(cluster: &ProcessCluster, store: StoreId) -> usize {
+    let keys = FileKeyValues::at(cluster.metadata_file());
+    let stores = registered_stores(&keys).await.unwrap();
+    let store = stores.iter().find(|other| other.id == store).unwrap();
+    let number: usize = store.node.as_str()[1..].parse().unwrap();
+    number - 1
 }
 
 /// Documents of which one shard was changed.
@@ -205,4 +206,64 @@ async fn documents_that_some_of_their_shards_lack_are_found_and_healed() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn all_replicas_of_all_shards_are_healed() {
     heal(NODES).await;
+}
+
+/// Has a store compare a shard with another one. Answers the documents that differ.
+async fn compare(
+    cluster: &ProcessCluster,
+    store: StoreId,
+    [shard, other]: [ShardId; 2],
+    repairs: bool,
+) -> Result<BTreeSet<Document>, Status> {
+    let keys = FileKeyValues::at(cluster.metadata_file());
+    let corpora = recorded_corpora(&keys).await.unwrap();
+    let request = pb::ScrubShardRequest {
+        store: store.0.to_vec(),
+        shard: shard.0.into(),
+        compared_version: u64::MAX,
+        repairs,
+        most_differences: 0,
+        other_shards: vec![other.0.into()],
+        corpora: corpora.records().flat_map(|record| record.uid.0).collect(),
+    };
+    let mut stub = stub(cluster, node_of(cluster, store).await);
+    let mut answers = stub.scrub_shard(request).await?.into_inner();
+    let mut found = BTreeSet::new();
+    while let Some(answer) = answers.message().await? {
+        let all = answer.differences.into_iter();
+        found.extend(all.map(|one| (Fingerprint(one.fingerprint), one.id)));
+    }
+    Ok(found)
+}
+
+/// SB3: two stores of the shard that has the document do not answer. One of them stays in its record, as it needs two.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_not_all_stores_of_a_shard_have_goes_to_no_other_shard() {
+    let cluster = ProcessCluster::start(Shape::of(5).with_replicas(3));
+    create(&cluster.client()).await;
+    let records = records(&cluster).await;
+    let holders = |shard| records[&shard].in_sync.iter().map(|entry| entry.store);
+    // None of the two holds the other shard.
+    let found = documents(1).into_iter().find_map(|document| {
+        let mut shards = shards(document.0).into_iter();
+        let shard = shards.next()?;
+        let is_apart = |other: &ShardId| {
+            let mut silent = holders(shard).skip(1);
+            silent.all(|store| !records[other].names(store))
+        };
+        Some((document, [shard, shards.find(is_apart)?]))
+    });
+    let (document, pair) = found.unwrap();
+    let one = std::slice::from_ref(&document);
+    half_write(&cluster, pb::ChangeKind::Insert, one, lowest).await;
+    let reader = holders(pair[0]).next().unwrap();
+    for silent in holders(pair[0]).skip(1) {
+        cluster.freeze_node(node_of(&cluster, silent).await);
+    }
+    let repaired = compare(&cluster, reader, pair, true).await;
+    assert!(repaired.is_err(), "{repaired:?}");
+    let lacking = until_some("the shards are compared", async || {
+        compare(&cluster, reader, pair, false).await.ok()
+    });
+    assert_eq!(lacking.await, BTreeSet::from([document]));
 }

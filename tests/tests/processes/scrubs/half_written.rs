@@ -103,7 +103,7 @@ async fn write(
 }
 
 /// The interface of a node.
-fn stub(cluster: &ProcessCluster, node: usize) -> ShardServiceClient<Channel> {
+pub(super) fn stub(cluster: &ProcessCluster, node: usize) -> ShardServiceClient<Channel> {
     let address = format!("http://{}", cluster.node_addresses()[node]);
     ShardServiceClient::new(Endpoint::from_shared(address).unwrap().connect_lazy())
 }
