@@ -67,9 +67,7 @@ impl Layout {
                  {silent}`"
             )));
         }
-        let is_stuck = |shard, record: &ShardRecord| {
-            record.is_stuck(|store| self.cluster.report(shard, store))
-        };
+        let is_stuck = |shard, record: &ShardRecord| self.cluster.is_stuck(shard, record);
         let named = |record: &ShardRecord| -> Vec<StoreId> {
             let previous = record.previous.iter().copied();
             record.write_set().chain(previous).collect()

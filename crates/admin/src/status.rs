@@ -79,7 +79,7 @@ impl Admin<'_> {
     }
 
     async fn balance_now(&self, asked: &Asked) -> Result<(Balance, usize), AdminError> {
-        let silent = asked.iter().find(|(_, reports)| reports.is_none());
+        let silent = asked.iter().find(|(_, answer)| answer.is_none());
         if let Some((store, _)) = silent {
             let problem = format!("{} does not answer", store.node);
             return Err(AdminError::Refused(problem));
@@ -111,7 +111,7 @@ fn nodes(records: &ShardRecords, targets: &Targets, asked: &Asked) -> Finding {
         records.values().any(|record| record.names(store.id))
             || targets.values().any(|nodes| nodes.contains(&store.node))
     };
-    let silent = asked.iter().filter(|(_, reports)| reports.is_none());
+    let silent = asked.iter().filter(|(_, answer)| answer.is_none());
     let (holding, empty): (Vec<_>, Vec<_>) = silent
         .map(|(store, _)| store)
         .partition(|store| matters(store));
@@ -141,7 +141,7 @@ fn nodes(records: &ShardRecords, targets: &Targets, asked: &Asked) -> Finding {
 
 /// Whether all searches can be answered.
 fn searches(records: &ShardRecords, asked: &Asked) -> Finding {
-    let answering = asked.iter().filter(|(_, reports)| reports.is_some());
+    let answering = asked.iter().filter(|(_, answer)| answer.is_some());
     let answering: BTreeSet<StoreId> = answering.map(|(store, _)| store.id).collect();
     let lacks = |record: &ShardRecord| {
         let mut hot = record.in_sync.iter().filter(|entry| entry.hot);
@@ -237,7 +237,7 @@ fn moves(records: &ShardRecords, targets: &Targets, asked: &Asked, are_paused: b
             let holds = known.is_some_and(|(store, _)| records[shard].in_sync(store.id).is_some());
             if !holds {
                 by_node.entry(node.to_string()).or_default().insert(*shard);
-                are_well &= known.is_some_and(|(_, reports)| reports.is_some());
+                are_well &= known.is_some_and(|(_, answer)| answer.is_some());
             }
         }
     }

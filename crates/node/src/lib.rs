@@ -26,12 +26,12 @@ pub use simshard_storage::Options as StorageOptions;
 pub use engine::pace::COPY_RATE_BESIDE_REQUESTS;
 pub use floors::Goal;
 pub use fresh_start::{Obstacle, set_aside};
-pub use peers::{PAUSE_BETWEEN_STEPS, Takeover};
 pub use peers::{
     MOST_DIFFERENCES, ReplicaState, ScrubDifference, ScrubError, ScrubOptions, ScrubSummary,
     compare_shard, scrub_shard, settle_shards, sum_cells_of,
 };
-pub use peers::{StoreNews, answers, ask_store, ask_store_to_count, heard_of};
+pub use peers::{PAUSE_BETWEEN_STEPS, Takeover};
+pub use peers::{StoreAnswer, StoreNews, answers, ask_store, ask_store_to_count, heard_of};
 pub use registration::{
     Registration, RegistrationError, check_directory, check_heard, check_runs_nowhere,
 };

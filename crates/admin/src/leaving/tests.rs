@@ -4,9 +4,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use simshard_cluster::{MemoryKeyValues, NodeSettings, RegisteredStore, SettingsOfNodes, Targets};
+use simshard_node::StoreAnswer;
 use simshard_topology::replication::{Epoch, ShardRecord, ShardRecords, StoreId};
 
 use super::*;
+use crate::asked::tests::news;
 use crate::asked::{Cluster, Reports};
 
 fn id(number: u8) -> StoreId {
@@ -46,7 +48,10 @@ impl Scene {
         };
         let reports: Reports = ShardId::all().map(|shard| (shard, Epoch::FIRST)).collect();
         let alive = (1..=self.nodes).filter(|number| !self.dead.contains(number));
-        let reports = alive.map(|number| (id(number), reports.clone()));
+        let answers = alive.map(|number| {
+            let answer = StoreAnswer::News(news(reports.clone()));
+            (id(number), answer)
+        });
         let drained = |number: &u8| {
             let settings = NodeSettings {
                 is_drained: true,
@@ -57,7 +62,7 @@ impl Scene {
         let settings: SettingsOfNodes = self.drained.iter().map(drained).collect();
         Cluster::of_test(
             (1..=self.nodes).map(store).collect(),
-            reports.collect(),
+            answers.collect(),
             settings,
         )
     }

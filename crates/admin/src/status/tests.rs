@@ -3,11 +3,13 @@
 use std::sync::Arc;
 
 use simshard_cluster::random_corpus_uid;
+use simshard_node::{StoreAnswer, StoreNews};
 use simshard_topology::replication::{Epoch, Learner};
 use simshard_topology::{NodeId, ShardId};
 
 use super::*;
 use crate::asked::Reports;
+use crate::asked::tests::news;
 
 /// As `simshard cluster status` prints them.
 impl Finding {
@@ -29,7 +31,7 @@ fn id(number: u8) -> StoreId {
 }
 
 /// Three nodes. Those that answer have the first record of each shard.
-fn asked(answering: &[u8]) -> Vec<(RegisteredStore, Option<Reports>)> {
+fn asked(answering: &[u8]) -> Vec<(RegisteredStore, Option<StoreAnswer>)> {
     let store = |number: u8| RegisteredStore {
         id: id(number),
         node: NodeId::new(&format!("n{number}")).unwrap(),
@@ -41,9 +43,19 @@ fn asked(answering: &[u8]) -> Vec<(RegisteredStore, Option<Reports>)> {
         is_replacement: false,
     };
     let reports: Reports = ShardId::all().map(|shard| (shard, Epoch::FIRST)).collect();
-    let reports = |number| answering.contains(&number).then(|| reports.clone());
-    let stores = (1..=3).map(|number| (store(number), reports(number)));
+    let answer = |number| {
+        let told = || StoreAnswer::News(news(reports.clone()));
+        answering.contains(&number).then(told)
+    };
+    let stores = (1..=3).map(|number| (store(number), answer(number)));
     stores.collect()
+}
+
+fn news_of(asked: &mut (RegisteredStore, Option<StoreAnswer>)) -> &mut StoreNews {
+    match asked.1.as_mut().unwrap() {
+        StoreAnswer::News(news) => news,
+        StoreAnswer::Busy => panic!("it tells nothing"),
+    }
 }
 
 /// Three replicas of each shard, two of them hot; of shard 80, other than that.
@@ -180,6 +192,17 @@ fn changes_that_wait_are_named_with_what_ends_the_wait() {
     );
 }
 
+#[test]
+fn changes_wait_for_no_node_that_is_only_too_busy_to_tell_of_its_shards() {
+    let mut asked = asked(&[2]);
+    for busy in [0, 2] {
+        asked[busy].1 = Some(StoreAnswer::Busy);
+    }
+    assert!(changes(&records(|_| {}), &asked).is_well);
+    let all = nodes(&records(|_| {}), &Targets::new(), &asked);
+    assert_eq!(all.columns(), "nodes\tyes\t3 of 3 answer");
+}
+
 /// An operator who lets a node go on alone would leave out a store that may run.
 #[test]
 fn a_store_without_a_record_is_to_register_before_a_shard_is_forced() {
@@ -228,8 +251,7 @@ fn a_forced_shard_that_waits_is_named() {
     let of_removed = "80 wait for a removed node: start one of them, or else let n1 go on";
     assert!(found.details.contains(of_removed), "{}", found.details);
     let epoch = records[&ShardId(0x80)].epoch;
-    let reports = asked[0].1.as_mut().unwrap();
-    reports.insert(ShardId(0x80), epoch);
+    news_of(&mut asked[0]).epochs.insert(ShardId(0x80), epoch);
     assert_eq!(changes(&records, &asked).facts["stuck"], "00-7f,81-ff");
 }
 

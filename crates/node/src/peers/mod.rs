@@ -43,7 +43,7 @@ mod steps;
 pub use cadence::PAUSE_BETWEEN_STEPS;
 pub(crate) use news::{columns_of, records_of};
 pub(crate) use pings::SOON;
-pub use pings::{StoreNews, answers, ask_store, ask_store_to_count, heard_of};
+pub use pings::{StoreAnswer, StoreNews, answers, ask_store, ask_store_to_count, heard_of};
 pub use scrubbing::{
     MOST_DIFFERENCES, ReplicaState, ScrubDifference, ScrubError, ScrubOptions, ScrubSummary,
     compare_shard, scrub_shard, settle_shards, sum_cells_of,

@@ -59,11 +59,9 @@ pub(super) async fn run(args: &ForceArgs) -> anyhow::Result<()> {
     let records = shard_records(&*keys).await?;
     let from = check_from(&cluster, args, &records)?;
     let within = args.shards.unwrap_or(ShardSet::ALL);
-    let is_stuck =
-        |shard, record: &ShardRecord| record.is_stuck(|store| cluster.report(shard, store));
     let stuck = records.into_iter();
     let stuck: ShardRecords = stuck
-        .filter(|(shard, record)| within.contains(*shard) && is_stuck(*shard, record))
+        .filter(|(shard, record)| within.contains(*shard) && cluster.is_stuck(*shard, record))
         .collect();
     if stuck.is_empty() {
         note(
@@ -91,7 +89,9 @@ pub(super) fn shards_of(records: &ShardRecords) -> ShardSet {
 }
 
 /// Whether a record is still the one that the command looked at.
-pub(super) fn are_still(meant: &ShardRecords) -> impl Fn(ShardId, &ShardRecord) -> bool + Send + Sync {
+pub(super) fn are_still(
+    meant: &ShardRecords,
+) -> impl Fn(ShardId, &ShardRecord) -> bool + Send + Sync {
     |shard, record| {
         let meant = meant.get(&shard);
         meant.is_some_and(|meant| meant.epoch == record.epoch)
@@ -220,7 +220,7 @@ pub(super) async fn wait_until_installed(
             return Ok(());
         }
         if started.elapsed() > INSTALL_TIMEOUT {
-            let others = cluster.names(cluster.reports.keys().copied());
+            let others = cluster.names(cluster.answering());
             bail!(
                 "the records are written, and {} has not installed them yet. It may wait for all of {others}. If one \
                  of them has died meanwhile, run this command again",

@@ -108,9 +108,12 @@ fn check_never_held(
     if held.is_empty() {
         return Ok(());
     }
-    let answering = cluster.reports.keys().copied();
-    let others =
-        answering.filter(|store| !shards_of(lost).iter().any(|shard| has_record(shard, *store)));
+    let answering = cluster.answering();
+    let others = answering.filter(|store| {
+        !shards_of(lost)
+            .iter()
+            .any(|shard| has_record(shard, *store))
+    });
     let others = cluster.names(others);
     let choose = if others.is_empty() {
         "start a new node, and choose that".to_owned()
