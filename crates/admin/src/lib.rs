@@ -19,6 +19,8 @@ mod placing;
 mod plans;
 mod races;
 mod replication;
+#[cfg(test)]
+mod scene;
 mod settings;
 mod shards;
 mod shares;

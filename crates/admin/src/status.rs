@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 use simshard_cluster::{
-    CorpusState, CorpusUid, RegisteredStore, Targets, Upgrade, deleted_corpora, paused,
+    CorpusState, CorpusUid, RegisteredStore, Targets, Upgrade, deleted_corpora,
     recorded_corpora, shard_records, targets,
 };
 use simshard_topology::replication::{ShardRecord, ShardRecords, StoreId};
@@ -59,7 +59,7 @@ impl Admin<'_> {
             short("replicas", &records, lacks_replicas),
             short("hot", &records, lacks_hot),
             learners(&records, &asked),
-            moves(&records, &targets, &asked, paused(keys).await?.is_some()),
+            moves(&records, &targets, &asked, self.paused().await?.is_some()),
             self.balance(&asked).await,
             corpora_of(&states, without_record(&known, &asked).len()),
             versions(&upgrade, &asked),
