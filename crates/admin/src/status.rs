@@ -10,8 +10,9 @@ use simshard_cluster::{
     CorpusState, CorpusUid, RegisteredStore, Targets, Upgrade, deleted_corpora,
     recorded_corpora, shard_records, targets,
 };
+use simshard_node::StoreAnswer;
 use simshard_topology::replication::{ShardRecord, ShardRecords, StoreId};
-use simshard_topology::{Balance, ShardSet};
+use simshard_topology::{Balance, ShardId, ShardSet};
 
 use crate::changes::changes;
 use crate::layout::Layout;
@@ -139,19 +140,40 @@ fn nodes(records: &ShardRecords, targets: &Targets, asked: &Asked) -> Finding {
     finding("nodes", silent.is_empty(), details, facts)
 }
 
-/// Whether all searches can be answered.
+/// Whether all searches can be answered: by a hot replica that lives, and has made its tables. One that is too busy to tell
+/// of its tables counts as one that has.
 fn searches(records: &ShardRecords, asked: &Asked) -> Finding {
-    let answering = asked.iter().filter(|(_, answer)| answer.is_some());
-    let answering: BTreeSet<StoreId> = answering.map(|(store, _)| store.id).collect();
-    let lacks = |record: &ShardRecord| {
-        let mut hot = record.in_sync.iter().filter(|entry| entry.hot);
-        !hot.any(|entry| answering.contains(&entry.store))
+    let answers: BTreeMap<StoreId, &StoreAnswer> = asked
+        .iter()
+        .filter_map(|(store, answer)| Some((store.id, answer.as_ref()?)))
+        .collect();
+    let has_tables = |shard: ShardId, answer: &StoreAnswer| {
+        let news = answer.news();
+        news.is_none_or(|news| !news.unbuilt.contains(shard))
     };
-    let shards = shards_where(records, lacks);
-    let details = if shards.is_empty() {
+    let (mut silent, mut unbuilt) = (ShardSet::EMPTY, ShardSet::EMPTY);
+    for (&shard, record) in records {
+        let hot = record.in_sync.iter().filter(|entry| entry.hot);
+        let hot = hot.filter_map(|entry| answers.get(&entry.store));
+        let hot: Vec<_> = hot.collect();
+        if hot.is_empty() {
+            silent.insert(shard);
+        } else if !hot.iter().any(|answer| has_tables(shard, answer)) {
+            unbuilt.insert(shard);
+        }
+    }
+    let problems = [
+        ("no hot replica answers", silent),
+        ("tables are being made", unbuilt),
+    ];
+    let problems = problems.iter().filter(|(_, shards)| !shards.is_empty());
+    let problems = problems.map(|(problem, shards)| format!("{problem}: {shards}"));
+    let problems: Vec<String> = problems.collect();
+    let unanswered = silent.union(&unbuilt);
+    let details = if problems.is_empty() {
         "each shard has a hot replica that answers".to_owned()
     } else {
-        format!("no hot replica answers: {shards}")
+        problems.join("; ")
     };
     let rebuilt = shards_where(records, ShardRecord::is_rebuilt);
     let details = if rebuilt.is_empty() {
@@ -159,8 +181,12 @@ fn searches(records: &ShardRecords, asked: &Asked) -> Finding {
     } else {
         format!("{details}; being rebuilt, by `simshard cluster force --rebuild`: {rebuilt}")
     };
-    let facts = json!({ "unanswered": shards.to_string(), "rebuilt": rebuilt.to_string() });
-    finding("searches", shards.is_empty(), details, facts)
+    let facts = json!({
+        "unanswered": unanswered.to_string(),
+        "unbuilt": unbuilt.to_string(),
+        "rebuilt": rebuilt.to_string(),
+    });
+    finding("searches", unanswered.is_empty(), details, facts)
 }
 
 fn lacks_replicas(record: &ShardRecord) -> bool {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use simshard_cluster::random_corpus_uid;
 use simshard_node::{StoreAnswer, StoreNews};
 use simshard_topology::replication::{Epoch, Learner};
-use simshard_topology::{NodeId, ShardId};
+use simshard_topology::NodeId;
 
 use super::*;
 use crate::asked::Reports;
@@ -113,6 +113,29 @@ fn shards_that_no_hot_replica_answers_for_are_named() {
     assert_eq!(
         searches(&rebuilt, &asked(&[1, 2, 3])).details,
         "no hot replica answers: 80; being rebuilt, by `simshard cluster force --rebuild`: 80"
+    );
+}
+
+/// They are refused until then.
+#[test]
+fn shards_whose_tables_are_being_made_are_named() {
+    let mut asked = asked(&[1, 2, 3]);
+    news_of(&mut asked[0]).unbuilt = "00-55,80".parse().unwrap();
+    // The other hot replica answers for shards 00-55.
+    let one_hot = records(|record| record.in_sync[1].hot = false);
+    let one = searches(&one_hot, &asked);
+    assert_eq!(one.columns(), "searches\tno\ttables are being made: 80");
+    assert_eq!(
+        one.facts,
+        json!({"unanswered": "80", "unbuilt": "80", "rebuilt": "none"})
+    );
+    news_of(&mut asked[1]).unbuilt = "00-55".parse().unwrap();
+    let both = searches(&one_hot, &asked);
+    assert_eq!(both.details, "tables are being made: 00-55,80");
+    asked[0].1 = None;
+    assert_eq!(
+        searches(&one_hot, &asked).details,
+        "no hot replica answers: 80; tables are being made: 00-55"
     );
 }
 
