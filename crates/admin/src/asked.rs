@@ -148,7 +148,8 @@ impl Cluster {
         is_stuck(shard, record, |store| self.answers.get(&store))
     }
 
-    fn news(&self, store: StoreId) -> Option<&StoreNews> {
+    /// What a store told.
+    pub(crate) fn news(&self, store: StoreId) -> Option<&StoreNews> {
         self.answers.get(&store)?.news()
     }
 

@@ -15,6 +15,7 @@ use simshard_topology::replication::{ShardRecord, ShardRecords, StoreId};
 use simshard_topology::{Balance, ShardId, ShardSet};
 
 use crate::changes::changes;
+use crate::lacking_room::{lacks_room, without_room_text};
 use crate::layout::Layout;
 use crate::nodes::Asked;
 use crate::upgrade::versions;
@@ -253,25 +254,44 @@ fn texts(by_node: &BTreeMap<String, ShardSet>) -> BTreeMap<&str, String> {
         .collect()
 }
 
-/// The shards that are to go to nodes which do not hold them yet. One that does not answer takes none.
+/// The shards that are to go to nodes which do not hold them yet. One that does not answer, or lacks room, takes none.
 fn moves(records: &ShardRecords, targets: &Targets, asked: &Asked, are_paused: bool) -> Finding {
     let mut by_node: BTreeMap<String, ShardSet> = BTreeMap::new();
+    let mut without_room: BTreeMap<String, ShardSet> = BTreeMap::new();
     let mut are_well = true;
     for (shard, nodes) in targets {
         for node in nodes {
+            let record = &records[shard];
             let known = asked.iter().find(|(store, _)| store.node == *node);
-            let holds = known.is_some_and(|(store, _)| records[shard].in_sync(store.id).is_some());
-            if !holds {
-                by_node.entry(node.to_string()).or_default().insert(*shard);
-                are_well &= known.is_some_and(|(_, answer)| answer.is_some());
+            let holds = known.is_some_and(|(store, _)| record.in_sync(store.id).is_some());
+            if holds {
+                continue;
+            }
+            by_node.entry(node.to_string()).or_default().insert(*shard);
+            let Some((store, Some(answer))) = known else {
+                are_well = false;
+                continue;
+            };
+            let news = answer.news();
+            if news.is_some_and(|news| lacks_room(news, store.id, *shard, record)) {
+                are_well = false;
+                let shards = without_room.entry(node.to_string()).or_default();
+                shards.insert(*shard);
             }
         }
     }
     let mut details = of_nodes(&by_node, "is to hold", "no shard is to move");
+    if !without_room.is_empty() {
+        details += &format!("; {}", without_room_text(&without_room));
+    }
     if are_paused {
         details += "; paused, until `simshard cluster rebalance resume`";
     }
-    let facts = json!({ "moving": texts(&by_node), "paused": are_paused });
+    let facts = json!({
+        "moving": texts(&by_node),
+        "without_room": texts(&without_room),
+        "paused": are_paused,
+    });
     finding("moves", are_well, details, facts)
 }
 

@@ -312,6 +312,35 @@ fn shards_that_are_to_move_are_named_by_their_nodes() {
     );
 }
 
+/// Such a move never ends by itself.
+#[test]
+fn a_node_that_lacks_room_for_the_shards_that_it_is_to_hold_is_named() {
+    let mut records = drained(&records(|_| {}), 3);
+    let target = BTreeSet::from(["n1", "n3"].map(|name| NodeId::new(name).unwrap()));
+    let targets: Targets = (0x7f..=0x82)
+        .map(|shard| (ShardId(shard), target.clone()))
+        .collect();
+    let mut asked = asked(&[1, 2, 3]);
+    let news = news_of(&mut asked[2]);
+    news.has_room_for_copies = false;
+    // It held the first of them before, and copies the last.
+    news.epochs.retain(|shard, _| shard.0 == 0x7f);
+    let copied = records.get_mut(&ShardId(0x82)).unwrap();
+    Arc::make_mut(copied).learners.push(Learner {
+        store: id(3),
+        added: Epoch::FIRST,
+    });
+    let found = moves(&records, &targets, &asked, false);
+    assert_eq!(
+        found.columns(),
+        "moves\tno\tn3 is to hold 7f-82; n3 has too little room for 80-81: make room there, or drain it"
+    );
+    assert_eq!(found.facts["without_room"], json!({"n3": "80-81"}));
+    news_of(&mut asked[2]).has_room_for_copies = true;
+    let found = moves(&records, &targets, &asked, false);
+    assert_eq!(found.columns(), "moves\tyes\tn3 is to hold 7f-82");
+}
+
 #[test]
 fn a_balance_that_a_plan_makes_better_is_not_well() {
     let of = |before, after, moves| {
