@@ -32,7 +32,7 @@ mod upgrade;
 use simshard_cluster::{KeyValueStore, MetadataError};
 
 pub use asked::{ANSWER_TIMEOUT, Cluster, Reports, ask};
-pub use draining::Emptying;
+pub use draining::{Departure, Emptying};
 pub use error::AdminError;
 pub use estimate::Estimate;
 pub use lacking_room::without_room_text;

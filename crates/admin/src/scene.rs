@@ -39,6 +39,11 @@ pub(crate) async fn cluster(nodes: u8) -> MemoryKeyValues {
     keys
 }
 
+/// Lets a node register that holds nothing.
+pub(crate) async fn join(keys: &dyn KeyValueStore, number: u8) {
+    register(keys, &store(number)).await.unwrap();
+}
+
 /// Writes a key.
 pub(crate) async fn put(keys: &dyn KeyValueStore, key: &str, value: &str) {
     let change = Transaction::new().put(key, value);
