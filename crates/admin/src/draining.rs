@@ -7,13 +7,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use simshard_cluster::{
-    MetadataError, MetadataErrorKind, NodeSettings, Targets, change_node_settings,
-    check_holds_nothing, registered_stores, unregister,
+    MetadataError, NodeSettings, Targets, change_node_settings, check_holds_nothing,
+    registered_stores, unregister,
 };
 use simshard_topology::{NodeId, ShardSet};
 
 use crate::asked::Cluster;
-use crate::layout::{Layout, nodes_of};
+use crate::layout::{Layout, names, nodes_of};
 use crate::leaving::Leaving;
 use crate::placing::Placing;
 use crate::{Admin, AdminError, Outlook, Repeats};
@@ -109,25 +109,30 @@ impl Admin<'_> {
     /// plan: [`Admin::held_still`] tells of it afterwards.
     ///
     /// # Errors
-    /// As [`Admin::plan_departure`]: the nodes are as they were then. Also if others change too much.
+    /// As [`Admin::plan_departure`]: the nodes are as they were then. [`AdminError::Unfinished`] if they are drained, and
+    /// not all of their shards are told to move.
     pub async fn depart(&self, departure: &Departure) -> Result<(Emptying, Placing), AdminError> {
         departure.check()?;
         let mut marked = BTreeSet::new();
-        let departed = self.mark_and_place(departure, &mut marked).await;
-        if departed.as_ref().is_err_and(nothing_moves) {
-            for node in &marked {
-                self.set_drained(node, false).await?;
+        let planned = match self.mark_and_plan(departure, &mut marked).await {
+            Ok(planned) => planned,
+            Err(error) => return Err(self.unmark(departure, &marked, error).await),
+        };
+        match self.place(&planned.layout, planned.placing()).await {
+            Ok(placing) => Ok((planned, placing)),
+            Err(error @ AdminError::Metadata(MetadataError::BadTarget { .. })) => {
+                Err(self.unmark(departure, &marked, error).await)
             }
+            Err(error) => Err(unfinished(departure, error)),
         }
-        departed
     }
 
     /// Adds the nodes to `marked` that took shards until then.
-    async fn mark_and_place(
+    async fn mark_and_plan(
         &self,
         departure: &Departure,
         marked: &mut BTreeSet<NodeId>,
-    ) -> Result<(Emptying, Placing), AdminError> {
+    ) -> Result<Emptying, AdminError> {
         let registered = registered_stores(self.keys).await?;
         let nodes = departure.nodes().into_iter();
         // The plan refuses those that are not known.
@@ -136,9 +141,22 @@ impl Admin<'_> {
                 marked.insert(node);
             }
         }
-        let planned = self.plan_departure(departure).await?;
-        let placing = self.place(&planned.layout, planned.placing()).await?;
-        Ok((planned, placing))
+        self.plan_departure(departure).await
+    }
+
+    /// Lets the nodes take shards again that took some before, as an error keeps all shards where they are.
+    async fn unmark(
+        &self,
+        departure: &Departure,
+        marked: &BTreeSet<NodeId>,
+        error: AdminError,
+    ) -> AdminError {
+        for node in marked {
+            if let Err(failed) = self.set_drained(node, false).await {
+                return unfinished(departure, failed.into());
+            }
+        }
+        error
     }
 
     /// What nodes hold, copy, or are to hold that are to hold nothing.
@@ -205,11 +223,18 @@ impl Admin<'_> {
     }
 }
 
-/// Whether an error means that no target was set.
-fn nothing_moves(error: &AdminError) -> bool {
-    match error {
-        AdminError::UnknownNode(_) | AdminError::Impossible(_) | AdminError::Refused(_) => true,
-        AdminError::OtherOperator => false,
-        AdminError::Metadata(error) => matches!(error.kind(), MetadataErrorKind::Refusal),
+fn unfinished(departure: &Departure, error: AdminError) -> AdminError {
+    let nodes = departure.nodes();
+    let are = if nodes.len() == 1 { "is" } else { "are" };
+    let undrain = nodes
+        .iter()
+        .map(|node| format!("`simshard cluster undrain {node}`"));
+    let undrain = undrain.collect::<Vec<String>>().join(", ");
+    AdminError::Unfinished {
+        state: format!(
+            "{} {are} drained, and not all shards are told to move: run this command again, or {undrain}",
+            names(&nodes)
+        ),
+        cause: Box::new(error),
     }
 }

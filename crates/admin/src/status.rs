@@ -7,8 +7,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 use simshard_cluster::{
-    CorpusState, CorpusUid, RegisteredStore, Targets, Upgrade, deleted_corpora,
-    recorded_corpora, shard_records, targets,
+    CorpusState, CorpusUid, RegisteredStore, Targets, Upgrade, deleted_corpora, recorded_corpora,
+    shard_records, targets,
 };
 use simshard_node::StoreAnswer;
 use simshard_topology::replication::{ShardRecord, ShardRecords, StoreId};

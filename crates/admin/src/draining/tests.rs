@@ -149,3 +149,17 @@ async fn what_a_node_holds_after_it_was_drained_is_told() {
     let held = admin.held_still(&drain("n3")).await.unwrap();
     assert_eq!(held, BTreeMap::from([(node("n3"), "07".parse().unwrap())]));
 }
+
+/// It would look like a drain that does nothing.
+#[tokio::test(start_paused = true)]
+async fn a_drain_that_is_cut_off_says_that_the_node_is_drained() {
+    let keys = Watched::new(cluster(2).await, "n1");
+    keys.commits_left.store(1, Ordering::Relaxed);
+    let failed = depart(&keys, &drain("n1")).await.unwrap_err();
+    assert!(matches!(failed, AdminError::Unfinished { .. }), "{failed}");
+    let told = failed.to_string();
+    let expected = "; n1 is drained, and not all shards are told to move: run this command again, or `simshard cluster \
+                    undrain n1`";
+    assert!(told.ends_with(expected), "{told}");
+    assert!(is_drained(&keys, "n1").await);
+}

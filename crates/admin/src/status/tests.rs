@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use simshard_cluster::random_corpus_uid;
 use simshard_node::{StoreAnswer, StoreNews};
-use simshard_topology::replication::{Epoch, Learner};
 use simshard_topology::NodeId;
+use simshard_topology::replication::{Epoch, Learner};
 
 use super::*;
 use crate::asked::Reports;

@@ -82,7 +82,14 @@ impl Call {
             let planned = self.in_time(admin.plan_departure(departure)).await?;
             return Ok((planned, ShardSet::EMPTY));
         }
-        let (planned, placing) = self.in_time(self.admin().depart(departure)).await?;
+        let departed = self.in_time(self.admin().depart(departure)).await;
+        let (planned, placing) = departed.map_err(|status| match Reason::of(&status) {
+            Some(late @ Reason::DeadlineTooShort) => {
+                let problem = status.message();
+                late.status(format!("{problem}; or undrain the node"), [])
+            }
+            Some(_) | None => status,
+        })?;
         Ok((planned, placing.unplaced))
     }
 

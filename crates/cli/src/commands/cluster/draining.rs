@@ -79,7 +79,9 @@ async fn empty(departure: &Departure, args: &PlannedArgs) -> anyhow::Result<()> 
             break;
         }
         for (node, shards) in held {
-            note(format!("{node} took shards {shards} meanwhile: they move, too"));
+            note(format!(
+                "{node} took shards {shards} meanwhile: they move, too"
+            ));
         }
     }
     for node in departure.nodes() {
