@@ -67,6 +67,15 @@ impl Cluster {
         }
     }
 
+    /// What a store told, to be changed.
+    #[cfg(test)]
+    pub(crate) fn told_of(&mut self, store: StoreId) -> &mut StoreNews {
+        match self.answers.get_mut(&store) {
+            Some(StoreAnswer::News(news)) => news,
+            Some(StoreAnswer::Busy) | None => panic!("it told nothing"),
+        }
+    }
+
     /// Whether a node is to take no shards.
     pub(crate) fn is_drained(&self, node: &NodeId) -> bool {
         let settings = self.settings.get(node);
@@ -284,6 +293,7 @@ pub(crate) mod tests {
         StoreNews {
             epochs,
             has_room_for_copies: true,
+            bytes_for_copies: None,
             unbuilt: ShardSet::EMPTY,
             document_counts: None,
             stored_bytes: BTreeMap::new(),

@@ -114,6 +114,8 @@ pub(crate) struct Peers {
     paused: watch::Sender<Option<Arc<Vec<u64>>>>,
     /// How much room this store has.
     room: watch::Sender<Room>,
+    /// How many bytes of copies this store has room for, where that is known.
+    bytes_for_copies: watch::Sender<Option<u64>>,
     /// Whether this node reaches those that would come.
     reach: Reach,
     /// The latest records of which other stores told.
@@ -143,6 +145,7 @@ impl Peers {
             settings: watch::Sender::default(),
             paused: watch::Sender::default(),
             room: watch::Sender::new(Room::Ample),
+            bytes_for_copies: watch::Sender::default(),
             reach: Reach::default(),
             told: watch::Sender::default(),
         }
@@ -170,6 +173,11 @@ impl Peers {
     /// How much room this store has for more.
     pub(crate) fn room(&self) -> Room {
         *self.room.borrow()
+    }
+
+    /// How many bytes of copies this store has room for, where that is known.
+    pub(crate) fn bytes_for_copies(&self) -> Option<u64> {
+        *self.bytes_for_copies.borrow()
     }
 
     /// Whether this node reaches stores that ask for it.

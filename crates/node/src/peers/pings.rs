@@ -227,6 +227,8 @@ pub struct StoreNews {
     pub epochs: BTreeMap<ShardId, Epoch>,
     /// Whether it has room for copies of shards that it never held.
     pub has_room_for_copies: bool,
+    /// How many bytes of copies it takes until it has no room for more. `None` if it did not say.
+    pub bytes_for_copies: Option<u64>,
     /// The shards whose tables it has yet to make.
     pub unbuilt: ShardSet,
     /// The documents stored in each shard that it searches, over all corpora. Shards without any are left out. `None` if
@@ -277,6 +279,7 @@ fn news_of(answer: pb::PingResponse, store: StoreId) -> Option<StoreNews> {
         epochs: reports.into_iter().collect(),
         // One of an earlier version does not say: it stays away by itself.
         has_room_for_copies: answer.has_room_for_copies != Some(false),
+        bytes_for_copies: answer.bytes_for_copies,
         document_counts: answer
             .has_counted
             .then(|| by_shard(&answer.counted_shards, &answer.document_counts)),
