@@ -7,8 +7,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 use simshard_cluster::{
-    CorpusState, CorpusUid, RegisteredStore, Targets, Upgrade, deleted_corpora, recorded_corpora,
-    shard_records, targets,
+    CorpusState, RegisteredStore, Targets, Upgrade, recorded_corpora, shard_records, targets,
+    without_record,
 };
 use simshard_node::StoreAnswer;
 use simshard_topology::replication::{ShardRecord, ShardRecords, StoreId};
@@ -44,11 +44,9 @@ impl Admin<'_> {
         let records = shard_records(keys).await?;
         let targets = targets(keys, |error| self.warn_of_bad(error)).await?;
         let asked = self.ask_all().await?;
-        // Nodes held no corpus before its record was there, and a deletion takes the record first. So in this order, what
-        // was made or deleted meanwhile is not taken for lost.
+        let held = asked.iter().flat_map(|(store, _)| &store.corpora);
+        let unrecorded = without_record(keys, held.copied().collect()).await?;
         let corpora = recorded_corpora(keys).await?;
-        let mut known = deleted_corpora(keys).await?;
-        known.extend(corpora.records().map(|record| record.uid));
         let upgrade = Upgrade::read(keys).await?;
         let states: Vec<CorpusState> = corpora.records().map(|record| record.state).collect();
         // The records are there, so the metadata has answered.
@@ -63,7 +61,7 @@ impl Admin<'_> {
             learners(&records, &asked),
             moves(&records, &targets, &asked, self.paused().await?.is_some()),
             self.balance(&asked).await,
-            corpora_of(&states, without_record(&known, &asked).len()),
+            corpora_of(&states, unrecorded.len()),
             versions(&upgrade, &asked),
         ])
     }
@@ -320,13 +318,6 @@ fn balance_of(balance: Balance, moves: usize) -> Finding {
         details,
         json!({ "fullest": now, "planned": planned, "moves": moves }),
     )
-}
-
-/// The corpora that nodes held as they registered, and that neither have a record nor were deleted. So the metadata, or a
-/// part of it, was lost since.
-fn without_record(known: &BTreeSet<CorpusUid>, asked: &Asked) -> BTreeSet<CorpusUid> {
-    let held = asked.iter().flat_map(|(store, _)| &store.corpora);
-    held.filter(|uid| !known.contains(*uid)).copied().collect()
 }
 
 /// Corpora whose creation or deletion was cut short are not usable until it is repeated. If records are missing, routers

@@ -153,6 +153,24 @@ pub async fn deleted_corpora(
     pairs.map(uid).collect()
 }
 
+/// Those of some corpora that neither have a record nor were deleted: the metadata, or a part of it, was lost. `held` was
+/// read before: nodes hold no corpus before its record is there, and a deletion takes note of the corpus first.
+///
+/// # Errors
+/// When the keys cannot be read or understood.
+pub async fn without_record(
+    keys: &dyn KeyValueStore,
+    mut held: BTreeSet<CorpusUid>,
+) -> Result<BTreeSet<CorpusUid>, MetadataError> {
+    let recorded = recorded_corpora(keys).await?;
+    held.retain(|uid| recorded.of_uid(*uid).is_none());
+    if !held.is_empty() {
+        let deleted = deleted_corpora(keys).await?;
+        held.retain(|uid| !deleted.contains(uid));
+    }
+    Ok(held)
+}
+
 /// The corpora that these keys tell of.
 pub(crate) fn understand(pairs: &[KeyValue]) -> Result<Corpora, MetadataError> {
     let (mut revision, mut by_name) = (0, BTreeMap::new());
@@ -381,6 +399,24 @@ mod tests {
         assert!(matches!(outcome, Outcome::Committed(_)));
         let lost = metadata.corpora().await;
         assert!(matches!(lost, Err(MetadataError::NoCluster)), "{lost:?}");
+    }
+
+    #[tokio::test]
+    async fn a_corpus_that_nodes_hold_has_lost_its_record_unless_it_was_deleted() {
+        let store = Arc::new(crate::steps::tests::cluster().await);
+        let metadata =
+            KeyValueMetadata::with_layout(layout(), Arc::<MemoryKeyValues>::clone(&store));
+        let [recorded, deleted] = ["c", "d"].map(record);
+        for record in [&recorded, &deleted] {
+            metadata.create_corpus(record.clone(), 9).await.unwrap();
+        }
+        let CorpusRecord { name, uid, .. } = &deleted;
+        metadata.begin_deletion(name, uid).await.unwrap();
+        metadata.finish_deletion(name, uid).await.unwrap();
+        let lost = random_corpus_uid();
+        let held = BTreeSet::from([recorded.uid, deleted.uid, lost]);
+        let unrecorded = without_record(&*store, held).await.unwrap();
+        assert_eq!(unrecorded, BTreeSet::from([lost]));
     }
 
     #[tokio::test]

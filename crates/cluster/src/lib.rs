@@ -48,7 +48,7 @@ pub use key_value::{
     KeyValueStore, LeaseId, MAX_OPERATIONS, MemoryKeyValues, Outcome, Revision, Snapshot,
     Transaction, follow, key_values_at, key_values_with,
 };
-pub use key_value_metadata::{KeyValueMetadata, deleted_corpora, recorded_corpora};
+pub use key_value_metadata::{KeyValueMetadata, deleted_corpora, recorded_corpora, without_record};
 pub use layout::{ClusterLayout, ClusterLayoutError, Node};
 pub use levels::{Feature, require};
 pub use membership::{

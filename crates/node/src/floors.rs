@@ -2,8 +2,8 @@
 //! tombstones. The scrub asks the first store in sync of each shard for that.
 //!
 //! ```text
-//! raise    freeze at the version  ->  thaw
-//! settle   freeze at the version  ->  compare all replicas  ->  settle
+//! raise    freeze at the version                  ->  thaw
+//! settle   freeze at that version or a higher one  ->  compare all replicas up to it  ->  settle it
 //! ```
 //!
 //! A request has its shards to itself. What it leaves frozen is thawed soon, also if another store looks after the shard by
@@ -19,19 +19,20 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use simshard_cluster::{
-    ClusterLayout, Feature, KeyValueStore, METADATA_PATIENCE, Steps, require, take_steps,
+    ClusterLayout, Feature, KeyValueStore, Steps, require, take_steps, without_record,
 };
 use simshard_topology::replication::{Epoch, Role, ShardRecord, Step, StoreId};
 use simshard_topology::{ShardId, ShardSet, Version};
 use tokio::sync::watch;
-use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
+use tokio::time::{MissedTickBehavior, interval, sleep};
 use tonic::Status;
 use tracing::{info, warn};
 
 use crate::engine::Engine;
 use crate::engine::change::check_clock;
 use crate::error::NodeError;
-use crate::peers::{Peers, agree};
+use crate::patience::in_time;
+use crate::peers::{OwnShard, Peers, agree};
 
 /// How often a request looks at its shards. In between, stores install records.
 const LOOKS: u32 = 50;
@@ -44,6 +45,10 @@ const THAWED_EVERY: Duration = Duration::from_secs(5);
 
 /// What a shard waits for whose record was written.
 const NOT_SEALED: &str = "its replicas do not all have its record yet";
+
+/// Why shards are not closed to late changes: they would not be compared with each other in such a corpus.
+const UNRECORDED: &str =
+    "its node holds a corpus that has no record: `simshard corpus recover` restores it";
 
 /// What a request is to come to, at a version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -120,8 +125,13 @@ impl Floors {
         for shard in shards.difference(&claimed.shards).iter() {
             request.leave(shard, "another scrub compares it now: wait until that ends");
         }
+        let has_unrecorded = self.has_unrecorded().await?;
         for shard in claimed.shards.iter() {
-            request.waits.insert(shard, NOT_SEALED.to_owned());
+            if has_unrecorded {
+                request.leave(shard, UNRECORDED);
+            } else {
+                request.waits.insert(shard, NOT_SEALED.to_owned());
+            }
         }
         for _ in 0..LOOKS {
             let chosen = request.look().await;
@@ -136,6 +146,13 @@ impl Floors {
         } = request;
         reached.left.extend(waits);
         Ok(reached)
+    }
+
+    /// Whether this node holds a corpus that has no record.
+    async fn has_unrecorded(&self) -> Result<bool, NodeError> {
+        let held = self.engine.uids().into_iter().collect();
+        let unrecorded = in_time(without_record(&*self.keys, held)).await?;
+        Ok(!unrecorded.is_empty())
     }
 
     /// Thaws what is frozen and no request settles, as long as it is polled.
@@ -164,10 +181,21 @@ impl Floors {
         led.map(|(shard, record, _)| (shard, record)).collect()
     }
 
-    /// Whether the replicas of a shard agree up to its floor (FD1).
-    async fn compare(&self, shard: ShardId, record: &ShardRecord) -> Result<bool, Status> {
-        let layout = Arc::clone(&self.followed.borrow());
-        agree(&self.engine, &layout, shard, self.peers.own().0, record).await
+    /// Whether the replicas of a shard agree up to a version (FD1).
+    async fn compare(
+        &self,
+        shard: ShardId,
+        record: Arc<ShardRecord>,
+        until: Version,
+    ) -> Result<bool, Status> {
+        let own = OwnShard {
+            engine: Arc::clone(&self.engine),
+            layout: Arc::clone(&self.followed.borrow()),
+            id: shard,
+            store: self.peers.own().0,
+            record,
+        };
+        agree(&own, until).await
     }
 
     /// The epoch of a shard that a store has on disk, as far as is known.
@@ -191,12 +219,8 @@ impl Floors {
         };
         let mut steps = Steps::default();
         let taking = take_steps(&*self.keys, step, reported, |_, _, _| false, &mut steps);
-        match timeout(METADATA_PATIENCE, taking).await {
-            Ok(taken) => taken?,
-            Err(_elapsed) => return Err(NodeError::MetadataLate(METADATA_PATIENCE)),
-        }
-        let is_settled =
-            |shard: &ShardId| matches!(chosen[shard], (_, Step::Settle { compared: _ }));
+        in_time(taking).await?;
+        let is_settled = |shard: &ShardId| matches!(chosen[shard], (_, Step::Settle { .. }));
         let settled = steps.taken.into_keys().filter(is_settled);
         let settled: ShardSet = settled.collect();
         if !settled.is_empty() {
@@ -246,15 +270,14 @@ impl Request<'_> {
     }
 
     /// Settles a shard, if its record is sealed and its replicas agree.
-    async fn compare(&mut self, shard: ShardId, record: &ShardRecord) -> Option<Step> {
+    async fn compare(&mut self, shard: ShardId, record: &Arc<ShardRecord>) -> Option<Step> {
         if !record.is_sealed(|store| self.floors.reported(shard, store)) {
             return None;
         }
-        match self.floors.compare(shard, record).await {
-            Ok(true) => {
-                let compared = record.epoch;
-                return Some(Step::Settle { compared });
-            }
+        let (until, compared) = (self.version, record.epoch);
+        let agree = self.floors.compare(shard, Arc::clone(record), until);
+        match agree.await {
+            Ok(true) => return Some(Step::Settle { until, compared }),
             Ok(false) => self.leave(shard, "its replicas differ"),
             // Its record may have changed meanwhile.
             Err(status) => drop(self.waits.insert(shard, status.message().to_owned())),
@@ -294,9 +317,6 @@ fn next(goal: Goal, version: Version, record: &ShardRecord) -> Next {
 
 /// What is to be done so that a shard is settled.
 fn settling(version: Version, record: &ShardRecord) -> Next {
-    if record.floor > version {
-        return Next::Impossible("another scrub began to drop tombstones meanwhile");
-    }
     if record.floor < version {
         return Next::Impossible("its floor is not raised: drop tombstones from the beginning");
     }
@@ -308,7 +328,7 @@ fn settling(version: Version, record: &ShardRecord) -> Next {
     if record.is_frozen {
         Next::Compare
     } else {
-        Next::Step(Step::Freeze(version))
+        Next::Step(Step::Freeze(record.floor))
     }
 }
 
@@ -341,9 +361,9 @@ mod tests {
 
     use super::*;
 
-    /// FD1: what was not frozen at this very version is not settled.
+    /// FD1: what is not frozen is not settled.
     #[test]
-    fn a_shard_is_compared_while_it_is_frozen_at_the_version_of_the_scrub() {
+    fn a_shard_is_compared_while_it_is_frozen_at_the_version_of_the_scrub_or_above() {
         let version = Version(9);
         let first = ShardRecord::first(0, &[StoreId([1; 16]), StoreId([2; 16])], 0);
         let record = |floor, is_frozen, settled| ShardRecord {
@@ -372,7 +392,16 @@ mod tests {
                 Some(&Next::Nothing),
                 Some(&Next::Nothing),
             ),
-            (record(12, true, 7), Some(&Next::Step(Step::Thaw)), None),
+            (
+                record(12, true, 7),
+                Some(&Next::Step(Step::Thaw)),
+                Some(&Next::Compare),
+            ),
+            (
+                record(12, false, 7),
+                Some(&Next::Nothing),
+                Some(&Next::Step(Step::Freeze(Version(12)))),
+            ),
         ] {
             for (goal, expected) in [(Goal::Raised, raised), (Goal::Settled, settled)] {
                 let step = next(goal, version, &record);

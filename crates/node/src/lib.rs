@@ -14,6 +14,7 @@ mod fresh_start;
 mod grpc;
 mod installing;
 mod membership;
+mod patience;
 mod peers;
 mod reconcile;
 mod registration;

@@ -12,6 +12,7 @@ use simshard_testkit::{End, ProcessCluster, Shape, binary, run, until};
 use tokio::task::block_in_place;
 
 use crate::moves::refuse;
+use crate::records::forget_corpora;
 
 const DOCUMENTS: u64 = 200;
 
@@ -218,15 +219,7 @@ async fn no_name_is_free_while_all_nodes_are_silent_and_all_records_of_corpora_a
     for node in 0..2 {
         cluster.end_node(node, End::Killed);
     }
-    let keys = FileKeyValues::at(cluster.metadata_file());
-    let lost = keys.read("corpora/").await.unwrap().pairs;
-    assert!(lost.len() > 1, "{lost:?}");
-    let forget = lost.into_iter();
-    let forget = forget.fold(Transaction::new(), |change, pair| change.delete(pair.key));
-    assert!(matches!(
-        keys.commit(&forget).await,
-        Ok(Outcome::Committed(_))
-    ));
+    forget_corpora(&cluster).await;
     restart_router(&mut cluster);
     for outcome in [
         client.list_corpora().await.map(drop),

@@ -15,7 +15,7 @@ use tokio::task::block_in_place;
 use crate::force::assert_says;
 use crate::load::create;
 use crate::readiness::until_ready;
-use crate::records::records;
+use crate::records::{forget_corpora, put_corpora_back, records};
 use crate::replicas::{change, check, documents};
 
 type Document = (Fingerprint, String);
@@ -125,6 +125,11 @@ async fn shards_that_are_lost_are_filled_from_the_others() {
     assert_says(&resized, 1, "are being rebuilt");
 
     let rebuilt = [&from[..], &["--old-writes-seconds", "1"]].concat();
+    // Without a record, the documents of a corpus are not read.
+    let records = forget_corpora(&cluster).await;
+    let refused = rebuild(&cluster, &rebuilt);
+    assert_says(&refused, 1, "`simshard corpus recover`");
+    put_corpora_back(&cluster, records).await;
     let filled = rebuild(&cluster, &rebuilt);
     assert_says(&filled, 0, "are filled by");
     change(&client, &mut oracle, &second).await.unwrap();

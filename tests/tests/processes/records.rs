@@ -1,6 +1,8 @@
-//! Waiting until the records of shards are as a test means them to become.
+//! Waiting until the records of shards are as a test means them to become, and losing those of corpora.
 
-use simshard_cluster::{FileKeyValues, shard_records};
+use simshard_cluster::{
+    FileKeyValues, KeyValue, KeyValueStore, Outcome, Transaction, shard_records,
+};
 use simshard_testkit::{ProcessCluster, until};
 use simshard_topology::replication::{ShardRecord, ShardRecords};
 
@@ -37,4 +39,26 @@ pub(crate) async fn until_short(cluster: &ProcessCluster, stores: usize) {
         records.values().any(|record| record.in_sync.len() < stores)
     })
     .await;
+}
+
+async fn commit(cluster: &ProcessCluster, change: Transaction) {
+    let keys = FileKeyValues::at(cluster.metadata_file());
+    let outcome = keys.commit(&change).await.unwrap();
+    assert!(matches!(outcome, Outcome::Committed(_)));
+}
+
+/// Loses all that the metadata says of corpora. Answers what that was.
+pub(crate) async fn forget_corpora(cluster: &ProcessCluster) -> Vec<KeyValue> {
+    let keys = FileKeyValues::at(cluster.metadata_file());
+    let lost = keys.read("corpora/").await.unwrap().pairs;
+    assert!(lost.len() > 1, "{lost:?}");
+    let forget = |change: Transaction, pair: &KeyValue| change.delete(&*pair.key);
+    commit(cluster, lost.iter().fold(Transaction::new(), forget)).await;
+    lost
+}
+
+/// Writes what was lost.
+pub(crate) async fn put_corpora_back(cluster: &ProcessCluster, lost: Vec<KeyValue>) {
+    let put = |change: Transaction, pair: KeyValue| change.put(pair.key, pair.value);
+    commit(cluster, lost.into_iter().fold(Transaction::new(), put)).await;
 }

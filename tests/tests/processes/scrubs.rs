@@ -60,9 +60,13 @@ impl Scrubbed {
 }
 
 fn tell(cluster: &ProcessCluster, more: &[&str]) -> Output {
+    block_in_place(|| command(cluster, more))
+}
+
+fn command(cluster: &ProcessCluster, more: &[&str]) -> Output {
     let metadata = format!("file:{}", cluster.metadata_file().display());
     let args = ["cluster", "scrub", "--metadata", &metadata];
-    block_in_place(|| run(binary(), [&args[..], more].concat(), ""))
+    run(binary(), [&args[..], more].concat(), "")
 }
 
 /// Scrubs all shards, and compares what was changed this many seconds ago.

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use simshard_cluster::random_corpus_uid;
 use simshard_node::{StoreAnswer, StoreNews};
 use simshard_topology::NodeId;
 use simshard_topology::replication::{Epoch, Learner};
@@ -399,14 +398,4 @@ fn corpora_that_are_not_complete_are_not_well() {
         corpora_of(&[], 2).columns(),
         "corpora\tno\t0 live, records missing of 2 that nodes hold: `simshard corpus recover`"
     );
-}
-
-#[test]
-fn a_corpus_that_nodes_held_and_that_has_no_record_is_missing_unless_it_was_deleted() {
-    let [recorded, deleted, lost] = [(); 3].map(|()| random_corpus_uid());
-    let mut asked = asked(&[1, 2]);
-    asked[1].0.corpora.extend([recorded, deleted, lost]);
-    asked[2].0.corpora.extend([recorded, lost]);
-    let known = BTreeSet::from([recorded, deleted]);
-    assert_eq!(without_record(&known, &asked), BTreeSet::from([lost]));
 }

@@ -1,7 +1,9 @@
 //! From messages to domain types: what makes no sense is refused here.
 
 use simshard_proto::shard::v1 as pb;
-use simshard_proto::{SearchSpec, Violations, check_batch, check_ids, epochs_into, shard_into, shards_into};
+use simshard_proto::{
+    SearchSpec, Violations, check_batch, check_ids, epochs_into, shard_into, shards_into,
+};
 use simshard_simhash::{Fingerprint, LeadGroups};
 use simshard_storage::{Change, ChangeKind, CopyRange, Documents};
 use simshard_topology::replication::{Epoch, ShardEpochs, StoreId};

@@ -48,7 +48,7 @@ pub use scrubbing::{
     MOST_DIFFERENCES, ReplicaState, ScrubDifference, ScrubError, ScrubOptions, ScrubSummary,
     compare_shard, scrub_shard, settle_shards, sum_cells_of,
 };
-pub(crate) use scrubbing::{agree, scrub, sum_cells};
+pub(crate) use scrubbing::{OwnShard, agree, scrub, sum_cells};
 
 use std::collections::BTreeSet;
 use std::num::NonZeroU32;

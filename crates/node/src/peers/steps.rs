@@ -4,12 +4,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use simshard_cluster::{ClusterLayout, KeyValueStore, METADATA_PATIENCE, Steps};
+use simshard_cluster::{ClusterLayout, KeyValueStore, Steps};
 use simshard_storage::Room;
-use simshard_topology::replication::{Cause, MOST_AT_ONCE, Searched, ShardRecord, StoreId, View};
+use simshard_topology::replication::{
+    Cause, MOST_AT_ONCE, Searched, ShardRecord, ShardRecords, StoreId, View,
+};
 use simshard_topology::{ShardId, ShardSet};
 use tokio::sync::watch;
-use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
+use tokio::time::{Instant, MissedTickBehavior, interval};
 use tracing::warn;
 
 use super::aims::Aims;
@@ -22,6 +24,7 @@ use super::step_log::Chosen;
 use super::{Peers, Takeover, Wishes, dead};
 use crate::engine::Engine;
 use crate::error::NodeError;
+use crate::patience::in_time;
 
 /// After this number of looks in a row, about two seconds, the log says that no store reaches this one. Others may not know
 /// a new address before.
@@ -62,7 +65,7 @@ pub(super) async fn run(
         let due = moves_due(&view, &layout);
         let (taken, causes, outcome) = take_steps(&view, keys, peers, engine, &layout).await;
         // A move whose record is not sealed yet was not taken, and so it waits for no pause.
-        if !due.intersection(&taken).is_empty() {
+        if due.iter().any(|shard| taken.contains_key(&shard)) {
             seen.cadence.note_moves(now);
         }
         let failure = outcome.err().map(|error| error.to_string());
@@ -73,6 +76,7 @@ pub(super) async fn run(
         }
         failing = failure;
         seen.note_leaving(now, &causes);
+        seen.written.extend(taken);
     }
 }
 
@@ -102,6 +106,8 @@ struct Seen {
     leavings: Leavings,
     aims: Aims,
     cadence: Cadence,
+    /// Records that this store has written, which the layout may not show yet.
+    written: ShardRecords,
     /// Which shard comes first at the next look, where more are to be copied than may be at once.
     first_on_turn: u8,
     takeover: Takeover,
@@ -118,6 +124,7 @@ impl Seen {
             leavings: Leavings::default(),
             aims: Aims::default(),
             cadence: Cadence::default(),
+            written: ShardRecords::new(),
             first_on_turn: 0,
             takeover,
             unreached: 0,
@@ -185,9 +192,10 @@ impl Seen {
 
     /// Decides which shards this store begins to copy now.
     fn take_turns(&mut self, view: &mut View, layout: &ClusterLayout) {
-        let records = layout.records().into_iter().flatten();
-        let records = records.map(|(shard, record)| (*shard, &**record));
-        view.take_turns(records, ShardId(self.first_on_turn));
+        if let Some(read) = layout.records() {
+            let last = last(&mut self.written, read);
+            view.take_turns(last, ShardId(self.first_on_turn));
+        }
         self.first_on_turn = self.first_on_turn.wrapping_add(MOST_AT_ONCE as u8);
     }
 
@@ -220,6 +228,22 @@ impl Seen {
     }
 }
 
+/// The last record of each shard that is known, by what was written and what was read. Forgets what was read since.
+fn last<'a>(
+    written: &'a mut ShardRecords,
+    read: &'a ShardRecords,
+) -> impl Iterator<Item = (ShardId, &'a ShardRecord)> {
+    written.retain(|shard, written| {
+        let read = read.get(shard);
+        read.is_some_and(|read| read.epoch < written.epoch)
+    });
+    let last = |(shard, read): (&ShardId, &'a Arc<ShardRecord>)| {
+        let last = written.get(shard).unwrap_or(read);
+        (*shard, &**last)
+    };
+    read.iter().map(last)
+}
+
 /// Whether an operator lets this node take no shards.
 fn is_drained(wishes: &Wishes, layout: &ClusterLayout, own: StoreId) -> bool {
     let own = layout.node_of(own);
@@ -240,7 +264,7 @@ fn note_short(short: &mut Short, layout: &ClusterLayout, dead: &BTreeSet<StoreId
     }
 }
 
-/// Takes the next step of each record. Answers the shards whose steps were taken, and why the own store has left shards, if
+/// Takes the next step of each record. Answers the records that were written, and why the own store has left shards, if
 /// it has; also if some steps failed.
 async fn take_steps(
     view: &View,
@@ -248,7 +272,7 @@ async fn take_steps(
     peers: &Peers,
     engine: &Engine,
     layout: &ClusterLayout,
-) -> (ShardSet, Vec<Cause>, Result<(), NodeError>) {
+) -> (ShardRecords, Vec<Cause>, Result<(), NodeError>) {
     let chosen = Chosen::default();
     let mut steps = Steps::default();
     let reported_epoch = |shard: ShardId, store: StoreId| {
@@ -269,19 +293,16 @@ async fn take_steps(
         |shard, record, store| view.searched(shard, record, store) == Searched::Lost,
         &mut steps,
     );
-    let outcome = match timeout(METADATA_PATIENCE, taking).await {
-        Ok(outcome) => outcome.map_err(NodeError::from),
-        Err(_elapsed) => Err(NodeError::MetadataLate(METADATA_PATIENCE)),
-    };
+    let outcome = in_time(taking).await;
     let causes = chosen.causes(&steps.taken);
     chosen.tell(&steps.taken, view.own, layout);
-    let taken = steps.taken.keys().copied().collect();
-    (taken, causes, outcome)
+    (steps.taken, causes, outcome)
 }
 
 #[cfg(test)]
 mod tests {
     use simshard_cluster::{SettingsOfNodes, Targets};
+    use simshard_topology::replication::Step;
 
     use super::*;
 
@@ -297,5 +318,28 @@ mod tests {
         assert!(peers.wishes().is_none());
         peers.paused.send_replace(Some(Arc::default()));
         assert!(peers.wishes().is_some());
+    }
+    /// PE17: a layout that comes late shows none of the copies that were just begun.
+    #[test]
+    fn what_was_written_counts_until_it_is_read() {
+        let [own, other] = [StoreId([1; 16]), StoreId([2; 16])];
+        let shard = ShardId(7);
+        let before = ShardRecord::first(0, &[other], 0);
+        let step = Step::AddLearner(own);
+        let after = before.after(step, 1, |_| before.epoch, |_| false).unwrap();
+        let read = |record: &ShardRecord| ShardRecords::from([(shard, Arc::new(record.clone()))]);
+        let mut written = read(&after);
+        let late = read(&before);
+        assert_eq!(Vec::from_iter(last(&mut written, &late)), [(shard, &after)]);
+        let later = read(
+            &after
+                .after(Step::DropLearner(own), 1, |_| after.epoch, |_| false)
+                .unwrap(),
+        );
+        assert_eq!(
+            Vec::from_iter(last(&mut written, &later)),
+            [(shard, &*later[&shard])]
+        );
+        assert!(written.is_empty());
     }
 }

@@ -3,13 +3,14 @@
 //! A removed document leaves a tombstone. It outdoes an earlier insert that arrives late. Once no such insert is taken
 //! any more, the tombstone is of no use. So a record has two versions. Stores refuse changes up to its *floor*: a router
 //! gives them a new version. While the record is *frozen*, they refuse repairs up to there, too. So what a shard has up to
-//! the floor stays as it is. Once all stores agree on that, it is *settled*: a store may drop tombstones up to there when it
-//! merges segments, and never takes repairs again. If they do not agree, the record is *thawed*, so that a scrub can repair.
+//! the floor stays as it is. Once all stores agree on that, or on what is below a lower version, it is *settled*: a store may
+//! drop tombstones up to there when it merges segments, and never takes repairs again. If they do not agree, the record is
+//! *thawed*, so that a scrub can repair.
 //!
 //! ```text
 //! freeze at a floor, and thaw             no change up to there comes any more
 //! scrub                                   all replicas, and all shards, have the same up to there
-//! freeze at the same floor
+//! freeze at the same floor, or at a higher one of another scrub
 //! compare all stores in sync, at this epoch
 //! settle, or thaw                         each store drops tombstones
 //! ```
@@ -52,15 +53,23 @@ impl ShardRecord {
     }
 
     /// `before` is the epoch of the record that is replaced.
-    pub(super) fn settle(&mut self, compared: Epoch, before: Epoch) -> Result<(), StepError> {
+    pub(super) fn settle(
+        &mut self,
+        until: Version,
+        compared: Epoch,
+        before: Epoch,
+    ) -> Result<(), StepError> {
         if compared != before {
             return Err(StepError::NotCompared(before));
         }
         if let Some(learner) = self.learners.first() {
             return Err(StepError::HasLearner(learner.store));
         }
+        if until > self.floor {
+            return Err(StepError::AboveFloor(self.floor));
+        }
         self.thaw()?;
-        self.settled = self.floor;
+        self.settled = self.settled.max(until);
         Ok(())
     }
 }
@@ -100,8 +109,9 @@ mod tests {
         record.after(step, 1, |_| record.epoch, |_| false)
     }
 
-    const fn settle(compared: Epoch) -> Step {
-        Step::Settle { compared }
+    const fn settle(until: u64, compared: Epoch) -> Step {
+        let until = Version(until);
+        Step::Settle { until, compared }
     }
 
     /// FL1, FL3.
@@ -110,23 +120,30 @@ mod tests {
         let first = ShardRecord::first(0, &STORES, 0);
         let none = Version::NONE;
         assert_eq!((first.floor, first.settled), (none, none));
-        let early = after(&first, settle(first.epoch));
+        let early = after(&first, settle(0, first.epoch));
         assert_eq!(early.unwrap_err(), StepError::NotFrozen);
         let frozen = after(&first, Step::Freeze(Version(9))).unwrap();
         assert_eq!((frozen.floor, frozen.settled), (Version(9), none));
         let thawed = after(&frozen, Step::Thaw).unwrap();
         assert_eq!((thawed.floor, thawed.is_frozen), (Version(9), false));
-        let early = after(&thawed, settle(thawed.epoch));
+        let early = after(&thawed, settle(9, thawed.epoch));
         assert_eq!(early.unwrap_err(), StepError::NotFrozen);
         let lower = after(&thawed, Step::Freeze(Version(8)));
         assert_eq!(lower.unwrap_err(), StepError::TooLow(Version(9)));
         let frozen = after(&thawed, Step::Freeze(Version(9))).unwrap();
         assert!(frozen.is_frozen);
-        let stale = after(&frozen, settle(first.epoch));
+        let stale = after(&frozen, settle(9, first.epoch));
         assert_eq!(stale.unwrap_err(), StepError::NotCompared(frozen.epoch));
-        let settled = after(&frozen, settle(frozen.epoch)).unwrap();
+        let above = after(&frozen, settle(10, frozen.epoch));
+        assert_eq!(above.unwrap_err(), StepError::AboveFloor(Version(9)));
+        let below = after(&frozen, settle(7, frozen.epoch)).unwrap();
+        assert_eq!((below.floor, below.settled), (Version(9), Version(7)));
+        let frozen = after(&below, Step::Freeze(Version(9))).unwrap();
+        let lower = after(&frozen, settle(5, frozen.epoch)).unwrap();
+        assert_eq!(lower.settled, Version(7));
+        let settled = after(&frozen, settle(9, frozen.epoch)).unwrap();
         assert_eq!((settled.floor, settled.settled), (Version(9), Version(9)));
-        let again = after(&settled, settle(settled.epoch));
+        let again = after(&settled, settle(9, settled.epoch));
         assert_eq!(again.unwrap_err(), StepError::NotFrozen);
         let same = after(&settled, Step::Freeze(Version(9)));
         assert_eq!(same.unwrap_err(), StepError::TooLow(Version(9)));
@@ -135,7 +152,7 @@ mod tests {
         let learning = after(&raised, Step::AddLearner(learner)).unwrap();
         let both = (learning.floor, learning.settled);
         assert_eq!(both, (Version(12), Version(9)));
-        let with_learner = after(&learning, settle(learning.epoch));
+        let with_learner = after(&learning, settle(12, learning.epoch));
         assert_eq!(with_learner.unwrap_err(), StepError::HasLearner(learner));
     }
 

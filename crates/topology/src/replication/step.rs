@@ -37,8 +37,10 @@ pub enum Step {
     Freeze(Version),
     /// Repairs below the floor are taken again.
     Thaw,
-    /// Tombstones up to the floor may be dropped.
+    /// Tombstones up to a version may be dropped.
     Settle {
+        /// The version: the floor, or a lower one.
+        until: Version,
         /// The epoch at which all stores in sync were compared up to there, and agreed (FL3).
         compared: Epoch,
     },
@@ -70,6 +72,9 @@ pub enum StepError {
     /// Freeze it first.
     #[error("repairs are taken below the floor")]
     NotFrozen,
+    /// Freeze at that version first: changes are taken above the floor.
+    #[error("the floor is at version {0} only")]
+    AboveFloor(Version),
     /// Compare the stores again: the record has changed since.
     #[error("the stores were not compared at epoch {0}")]
     NotCompared(Epoch),
@@ -106,7 +111,7 @@ impl ShardRecord {
             Step::Cool(store) => next.cool(store)?,
             Step::Freeze(floor) => next.freeze(floor)?,
             Step::Thaw => next.thaw()?,
-            Step::Settle { compared } => next.settle(compared, self.epoch)?,
+            Step::Settle { until, compared } => next.settle(until, compared, self.epoch)?,
         }
         next.heat(is_lost);
         Ok(next)

@@ -33,6 +33,8 @@ pub(crate) struct Settling {
     number: u64,
     begun: Time,
     record: Arc<ShardRecord>,
+    /// The version that is to be settled: the floor, or a lower one.
+    until: Version,
     compared: BTreeMap<StoreId, Contents>,
 }
 
@@ -90,12 +92,17 @@ impl World {
 
     fn compare_to_settle(&mut self, node: usize, shard: ShardId, record: &Arc<ShardRecord>) {
         let (number, now) = (self.rng.u64(..), self.now);
+        let mut until = record.floor;
+        if self.rng.bool() {
+            until = Version(self.rng.u64(record.settled.0..=until.0));
+        }
         let (disk, running) = self.parts(node);
         let own = disk.store;
         let settling = Settling {
             number,
             begun: now,
             record: Arc::clone(record),
+            until,
             compared: BTreeMap::from([(own, running.shards[&shard].contents)]),
         };
         running.settling.insert(shard, settling);
@@ -126,17 +133,18 @@ impl World {
         let is_blind = self.fault == Some(Fault::SettledWithoutComparison);
         let (_, running) = self.parts(node);
         let settling = &running.settling[&shard];
-        let record = Arc::clone(&settling.record);
+        let (record, until) = (Arc::clone(&settling.record), settling.until);
         if settling.compared.len() < record.in_sync.len() && !is_blind {
             return;
         }
         let stores: Vec<&Contents> = settling.compared.values().collect();
         let agree = (0..ELEMENTS).all(|element| {
             let states: Vec<State> = stores.iter().map(|contents| contents[element]).collect();
-            may_settle(&states, record.floor)
+            may_settle(&states, until)
         });
         let step = if (agree || is_blind) && record.learners.is_empty() {
             Step::Settle {
+                until,
                 compared: record.epoch,
             }
         } else {

@@ -1,6 +1,8 @@
 //! Tombstones go from all nodes once their replicas and shards agree, and no document that was removed comes back.
 
 use std::collections::BTreeSet;
+use std::process::Output;
+use std::thread;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use simshard_client::{Documents, Queries};
@@ -15,12 +17,20 @@ use tonic::transport::Endpoint;
 
 use super::half_written::answer_of;
 use super::stores::{check_stores, elements};
-use super::{Document, NODES, scrub, shards, tell};
+use super::{Document, NODES, command, scrub, shards, tell};
 use crate::load::{CORPUS, create};
-use crate::records::{records, until_in_sync};
+use crate::records::{forget_corpora, records, until_in_sync};
 use crate::replicas::{change, check, documents};
 
-const DROP: [&str; 2] = ["--repair", "--drop-tombstones"];
+/// Drops the tombstones of what was removed these seconds ago, or longer.
+const fn drop_of(seconds: &str) -> [&str; 4] {
+    [
+        "--repair",
+        "--drop-tombstones",
+        "--settled-seconds",
+        seconds,
+    ]
+}
 
 /// The version of a change of now, or of some seconds later.
 fn version_in(seconds: u64) -> Version {
@@ -36,13 +46,30 @@ fn shards_of(documents: &[Document]) -> ShardSet {
     all.collect::<BTreeSet<ShardId>>().into_iter().collect()
 }
 
+/// Freezes the first shard at a version, like a scrub that is killed then.
+async fn freeze_first(cluster: &ProcessCluster, version: Version) {
+    let freeze = |shard, record: &ShardRecord| {
+        let is_meant = shard == ShardId(0) && !record.is_frozen;
+        is_meant.then_some(Step::Freeze(version))
+    };
+    let (keys, last) = (
+        FileKeyValues::at(cluster.metadata_file()),
+        records(cluster).await,
+    );
+    let synced = |shard: ShardId, _| last[&shard].epoch;
+    let mut steps = Steps::default();
+    let frozen = take_steps(&keys, freeze, synced, |_, _, _| false, &mut steps).await;
+    frozen.unwrap();
+    assert_eq!(steps.taken.len(), 1);
+}
+
 /// Drops the tombstones of what was removed up to a version.
 async fn drop_up_to(cluster: &ProcessCluster, version: Version) {
     until("a second has passed since then", async || {
         version_in(0).0 > version.0 + Version::of_wall_time(1_000_000_000).0
     })
     .await;
-    let output = tell(cluster, &[&DROP[..], &["--settled-seconds", "1"]].concat());
+    let output = tell(cluster, &drop_of("1"));
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{said}");
     let printed = String::from_utf8(output.stdout).unwrap();
@@ -197,22 +224,63 @@ async fn floors_are_not_ahead_of_clocks_and_no_shard_stays_frozen() {
 async fn what_no_scrub_settles_any_more_is_thawed() {
     let cluster = ProcessCluster::start(Shape::of(NODES).with_replicas(NODES));
     create(&cluster.client()).await;
-    let first = ShardId(0);
-    let freeze = |shard, record: &ShardRecord| {
-        (shard == first && !record.is_frozen).then_some(Step::Freeze(Version(9)))
-    };
-    let (keys, last) = (
-        FileKeyValues::at(cluster.metadata_file()),
-        records(&cluster).await,
-    );
-    let synced = |shard: ShardId, _| last[&shard].epoch;
-    let mut steps = Steps::default();
-    let frozen = take_steps(&keys, freeze, synced, |_, _, _| false, &mut steps).await;
-    frozen.unwrap();
-    assert_eq!(steps.taken.len(), 1);
+    let floor = Version(9);
+    freeze_first(&cluster, floor).await;
     until("the record is thawed", async || {
-        !records(&cluster).await[&first].is_frozen
+        !records(&cluster).await[&ShardId(0)].is_frozen
     })
     .await;
-    assert_eq!(records(&cluster).await[&first].floor, Version(9));
+    assert_eq!(records(&cluster).await[&ShardId(0)].floor, floor);
+}
+
+/// FL3: each settles what it has compared, whatever floor the other one has raised.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn two_scrubs_at_once_drop_the_tombstones_of_their_own_times() {
+    let cluster = ProcessCluster::start(Shape::of(NODES).with_replicas(NODES));
+    let client = cluster.client().with_timeout(Duration::from_secs(20));
+    create(&client).await;
+    let mut oracle = Oracle::default();
+    change(&client, &mut oracle, &documents(1)).await.unwrap();
+    let at_once = ["1", "100"];
+    let outputs: Vec<Output> = block_in_place(|| {
+        thread::scope(|threads| {
+            let cluster = &cluster;
+            let begin = |seconds| threads.spawn(move || command(cluster, &drop_of(seconds)));
+            let running = at_once.map(begin).into_iter();
+            running.map(|thread| thread.join().unwrap()).collect()
+        })
+    });
+    for (seconds, output) in at_once.iter().zip(&outputs) {
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{seconds}: {said}");
+    }
+    // A floor above the time of a scrub.
+    let floor = version_in(30);
+    freeze_first(&cluster, floor).await;
+    let output = tell(&cluster, &drop_of("1"));
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}");
+    let last = records(&cluster).await;
+    let settled = last[&ShardId(1)].settled;
+    assert_eq!(last[&ShardId(1)].floor, settled);
+    let first = &last[&ShardId(0)];
+    assert_eq!((first.settled, first.floor), (settled, floor.max(settled)));
+    check(&client, &oracle).await;
+}
+
+/// Documents of such a corpus are not compared between shards. Once it is recovered, they would stay half-written.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn no_tombstone_goes_while_a_corpus_has_lost_its_record() {
+    let cluster = ProcessCluster::start(Shape::of(NODES).with_replicas(NODES));
+    let client = cluster.client().with_timeout(Duration::from_secs(20));
+    create(&client).await;
+    let mut oracle = Oracle::default();
+    change(&client, &mut oracle, &documents(1)).await.unwrap();
+    forget_corpora(&cluster).await;
+    let output = tell(&cluster, &drop_of("1"));
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.contains("`simshard corpus recover`"), "{said}");
+    let last = records(&cluster).await;
+    assert!(last.values().all(|record| record.floor == Version::NONE));
 }

@@ -9,7 +9,6 @@ use std::sync::Arc;
 
 use futures_util::future::try_join_all;
 use futures_util::{StreamExt, stream};
-use simshard_cluster::ClusterLayout;
 use simshard_proto::shard::v1 as pb;
 use simshard_proto::shards_into;
 use simshard_simhash::{Fingerprint, Tables};
@@ -24,8 +23,8 @@ use super::differences::{Compared, Difference, Found, Key, differences, ranges};
 use super::elements::{Elements, Incoming, Replica};
 use super::repairs::{Repair, repair, repairs};
 use super::telling::Telling;
-use super::{Scrub, most, replica, uids};
-use crate::engine::{Cell, Engine};
+use super::{OwnShard, most, pin, replica, uids};
+use crate::engine::Cell;
 use crate::error::NodeError;
 use crate::peers::copying::range;
 
@@ -34,11 +33,7 @@ const CARRIED_AT_ONCE: usize = 4;
 
 /// A shard that is compared with others.
 pub(super) struct Between {
-    engine: Arc<Engine>,
-    layout: Arc<ClusterLayout>,
-    shard: ShardId,
-    own: StoreId,
-    record: Arc<ShardRecord>,
+    own: OwnShard,
     others: ShardSet,
     corpora: Vec<CorpusUid>,
     until: Version,
@@ -56,37 +51,25 @@ struct Reading {
 }
 
 impl Between {
-    pub(super) fn new(scrub: Scrub) -> Result<Self, Status> {
-        let Scrub {
-            engine,
-            layout,
-            shard,
-            own,
-            record,
-            request,
-        } = scrub;
+    pub(super) fn new(own: OwnShard, request: &pb::ScrubShardRequest) -> Result<Self, Status> {
         let others = shards_into(&request.other_shards)?;
-        if others.iter().any(|other| other <= shard) {
+        if others.iter().any(|other| other <= own.id) {
             return Err(Status::invalid_argument(
                 "other_shards: not above the shard",
             ));
         }
         Ok(Self {
-            engine,
-            layout,
-            shard,
             own,
-            record,
             others,
             corpora: uids(&request.corpora)?,
             until: Version(request.compared_version),
-            most: most(&request),
+            most: most(request),
             repairs: request.repairs,
         })
     }
 
     pub(super) async fn run(&self, telling: &mut Telling) -> Result<(), Status> {
-        telling.summary().stores = self.own.0.to_vec();
+        telling.summary().stores = self.own.store.0.to_vec();
         telling.summary().compares_shards = true;
         for other in self.others.iter() {
             self.pair(other, telling).await?;
@@ -96,7 +79,7 @@ impl Between {
             (summary.difference_count, summary.repaired_count)
         };
         if differences > 0 {
-            let (shard, others) = (self.shard, self.others);
+            let (shard, others) = (self.own.id, self.others);
             info!(%shard, %others, differences, repaired, "a shard was compared with others");
         }
         Ok(())
@@ -105,10 +88,10 @@ impl Between {
     /// Compares, and repairs, as many documents at once as it may take note of.
     async fn pair(&self, other: ShardId, telling: &mut Telling) -> Result<(), Status> {
         let reader = self.reader(other)?;
-        if self.record.is_rebuilt() || self.record(other)?.is_rebuilt() {
+        if self.own.record.is_rebuilt() || self.record(other)?.is_rebuilt() {
             telling.log_none();
         }
-        let places = [(self.shard, self.own), (other, reader.store)];
+        let places = [(self.own.id, self.own.store), (other, reader.store)];
         let mut after: Option<Key> = None;
         loop {
             let rest = self.ranges_after(after.as_ref());
@@ -146,14 +129,14 @@ impl Between {
     /// The replica of another shard that is read.
     fn reader(&self, other: ShardId) -> Result<Replica, Status> {
         let record = self.record(other)?;
-        replica(&self.layout, record.in_sync[0].store)
+        replica(&self.own.layout, record.in_sync[0].store)
     }
 
     fn record(&self, shard: ShardId) -> Result<&ShardRecord, Status> {
-        if shard == self.shard {
-            return Ok(&self.record);
+        if shard == self.own.id {
+            return Ok(&self.own.record);
         }
-        let records = self.layout.records();
+        let records = self.own.layout.records();
         let record = records.and_then(|records| records.get(&shard));
         let unknown = || Status::unavailable(format!("no record of shard {shard} is known here"));
         Ok(record.ok_or_else(unknown)?)
@@ -184,14 +167,13 @@ impl Between {
         rest: Vec<CopyRange>,
         after: Option<Key>,
     ) -> Result<Reading, Status> {
-        let pinned = self.engine.store().pin(self.shard, self.record.epoch);
-        let pinned = pinned.map_err(NodeError::from)?;
-        let pinned = pinned.filter(|pinned| pinned.pin.at == self.record.epoch);
-        let pinned = pinned.ok_or_else(|| NodeError::WrongEpoch(ShardSet::from_iter([self.shard])));
-        let pinned = Arc::new(pinned?);
+        let OwnShard {
+            engine, id, record, ..
+        } = &self.own;
+        let pinned = Arc::new(pin(engine, *id, record.epoch)?);
         let request = pb::CopyShardRequest {
             ranges: rest.iter().map(range).collect(),
-            lowest_shard: Some(self.shard.0.into()),
+            lowest_shard: Some(self.own.id.0.into()),
             ..reader.comparison(other, self.record(other)?.epoch)
         };
         let incoming = Incoming::open(reader, request).await?;
@@ -199,15 +181,16 @@ impl Between {
         corpora.extend(&incoming.corpora);
         corpora.sort_unstable_by_key(|corpus| corpus.uid);
         corpora.dedup_by_key(|corpus| corpus.uid);
+        self.check_fills(other, &corpora)?;
         let cell = Cell {
-            lowest: self.shard,
+            lowest: self.own.id,
             other,
         };
         let mut elements = [
             Elements::of_own(pinned, rest, Some(cell)),
             Elements::of_other(incoming),
         ];
-        let settled = self.record.settled.max(self.record(other)?.settled);
+        let settled = self.own.record.settled.max(self.record(other)?.settled);
         let compared = Compared {
             until: self.until,
             settled,
@@ -231,6 +214,18 @@ impl Between {
         })
     }
 
+    /// Refuses to fill a shard that begins anew without a corpus that either store holds: it would be searched then.
+    fn check_fills(&self, other: ShardId, held: &[Corpus]) -> Result<(), Status> {
+        let fills = self.own.record.is_rebuilt() || self.record(other)?.is_rebuilt();
+        let is_asked = |corpus: &Corpus| self.corpora.contains(&corpus.uid);
+        match held.iter().find(|corpus| fills && !is_asked(corpus)) {
+            None => Ok(()),
+            Some(Corpus { uid, .. }) => Err(Status::failed_precondition(format!(
+                "corpus {uid} is being deleted, or has no record: repeat its deletion, or see `simshard corpus recover`"
+            ))),
+        }
+    }
+
     /// Carries the newest state of each document from the shard that has it to the others (SB3).
     async fn repair(
         &self,
@@ -247,7 +242,7 @@ impl Between {
         };
         let is_own = |one: &Difference| !one.is_lacking(0);
         let own = repairs(differences, corpora, is_own);
-        self.carry(self.shard, &own, Some(self.own)).await?;
+        self.carry(self.own.id, &own, Some(self.own.store)).await?;
         self.carry(other, &own, None).await?;
         let of_other = repairs(differences, corpora, |one| !is_own(one));
         self.carry(other, &of_other, None).await?;
@@ -277,7 +272,7 @@ impl Between {
         let record = self.record(shard)?;
         let stores: Result<Vec<Replica>, Status> = record
             .write_set()
-            .map(|store| replica(&self.layout, store))
+            .map(|store| replica(&self.own.layout, store))
             .collect();
         let stores = stores?;
         let epoch = record.epoch;

@@ -8,7 +8,7 @@ use simshard_topology::{ShardSet, Version};
 use tokio::task::spawn_blocking;
 use tonic::Status;
 
-use super::{held, uids};
+use super::{held, pin, uids};
 use crate::engine::Engine;
 use crate::error::NodeError;
 
@@ -23,11 +23,7 @@ pub(crate) async fn sum_cells(
     let until = Version(request.compared_version);
     let settled = Version(request.settled_version);
     let permit = engine.scrub_permit().await?;
-    let pinned = engine.store().pin(shard, record.epoch);
-    let pinned = pinned.map_err(NodeError::from)?;
-    let pinned = pinned.filter(|pinned| pinned.pin.at == record.epoch);
-    let wrong_epoch = || NodeError::WrongEpoch(ShardSet::from_iter([shard]));
-    let pinned = pinned.ok_or_else(wrong_epoch)?;
+    let pinned = pin(engine, shard, record.epoch)?;
     let summed = spawn_blocking(move || {
         let _permit = permit;
         pinned.cells(shard, &corpora, until, settled)

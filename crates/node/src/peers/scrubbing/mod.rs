@@ -36,8 +36,9 @@ use std::sync::Arc;
 use simshard_cluster::ClusterLayout;
 use simshard_proto::shard::v1 as pb;
 use simshard_proto::shard_into;
-use simshard_topology::replication::{Role, ShardRecord, StoreId};
-use simshard_topology::{CorpusUid, ShardId, ShardSet};
+use simshard_storage::Pinned;
+use simshard_topology::replication::{Epoch, Role, ShardRecord, StoreId};
+use simshard_topology::{CorpusUid, ShardId, ShardSet, Version};
 use tokio::sync::mpsc;
 use tonic::Status;
 use tracing::warn;
@@ -60,16 +61,34 @@ use within::Within;
 /// Documents that differ of which a scrub takes note at once, at most.
 pub const MOST_DIFFERENCES: u32 = 65_536;
 
-/// What a node scrubs, as a request says.
-struct Scrub {
-    engine: Arc<Engine>,
-    layout: Arc<ClusterLayout>,
-    shard: ShardId,
-    /// The store of this process, which holds the shard in sync.
-    own: StoreId,
-    /// By which record.
-    record: Arc<ShardRecord>,
-    request: pb::ScrubShardRequest,
+/// A shard that the store of this process holds in sync.
+pub(crate) struct OwnShard {
+    pub(crate) engine: Arc<Engine>,
+    pub(crate) layout: Arc<ClusterLayout>,
+    pub(crate) id: ShardId,
+    /// The store of this process.
+    pub(crate) store: StoreId,
+    /// By which record. All is read at its epoch.
+    pub(crate) record: Arc<ShardRecord>,
+}
+
+impl OwnShard {
+    /// The replicas of the shard, which are to be compared.
+    fn replicas(&self, versions: Compared, most: usize) -> Result<Replicas, Status> {
+        let in_sync = self.record.in_sync.iter().map(|entry| entry.store);
+        let others = in_sync.filter(|store| *store != self.store);
+        let others = others.map(|store| replica(&self.layout, store));
+        let mut others = others.collect::<Result<Vec<Replica>, Status>>()?;
+        others.sort_unstable_by_key(|replica| replica.store);
+        Ok(Replicas {
+            engine: Arc::clone(&self.engine),
+            shard: self.id,
+            epoch: self.record.epoch,
+            others,
+            versions,
+            most,
+        })
+    }
 }
 
 /// Scrubs a shard, as a request says, and answers what comes of it, as it comes.
@@ -79,16 +98,15 @@ pub(crate) fn scrub(
     request: pb::ScrubShardRequest,
 ) -> Result<mpsc::Receiver<Result<pb::ScrubShardResponse, Status>>, Status> {
     let shard = shard_into("shard", request.shard)?;
-    let (own, record) = held(engine, shard, &request.store)?;
-    let scrub = Scrub {
+    let (store, record) = held(engine, shard, &request.store)?;
+    let own = OwnShard {
         engine: Arc::clone(engine),
         layout,
-        shard,
-        own,
+        id: shard,
+        store,
         record,
-        request,
     };
-    let job = Job::new(scrub)?;
+    let job = Job::new(own, &request)?;
     let (sender, messages) = mpsc::channel(1);
     let engine = Arc::clone(engine);
     tokio::spawn(async move {
@@ -111,41 +129,19 @@ pub(crate) fn scrub(
     Ok(messages)
 }
 
-/// Whether the replicas of a shard agree up to the floor of its record, which this store has applied: then it may be
-/// settled (FL4).
+/// Whether the replicas of a shard agree up to a version, by a record that this store has applied: then it may be settled
+/// up to there (FL4).
 ///
 /// # Errors
 /// If they cannot be compared, as one has another record, say.
-pub(crate) async fn agree(
-    engine: &Arc<Engine>,
-    layout: &ClusterLayout,
-    shard: ShardId,
-    own: StoreId,
-    record: &ShardRecord,
-) -> Result<bool, Status> {
-    let _permit = engine.scrub_permit().await?;
-    let in_sync = record.in_sync.iter().map(|entry| entry.store);
-    let others = in_sync.filter(|store| *store != own);
-    let others: Result<Vec<Replica>, Status> = others.map(|store| replica(layout, store)).collect();
-    let mut others = others?;
-    others.sort_unstable_by_key(|replica| replica.store);
-    let replicas = Replicas {
-        engine: Arc::clone(engine),
-        shard,
-        epoch: record.epoch,
-        others,
-        versions: Compared {
-            until: record.floor,
-            settled: record.settled,
-            to_settle: true,
-        },
-        most: 1,
+pub(crate) async fn agree(own: &OwnShard, until: Version) -> Result<bool, Status> {
+    let _permit = own.engine.scrub_permit().await?;
+    let versions = Compared {
+        until,
+        settled: own.record.settled,
+        to_settle: true,
     };
-    let reading = replicas.read(&[]).await?;
-    if !reading.holds_alike {
-        let problem = "its replicas do not all hold the same corpora yet";
-        return Err(Status::failed_precondition(problem));
-    }
+    let reading = own.replicas(versions, 1)?.read(&[]).await?;
     Ok(reading.found.differences.is_empty() && !reading.found.has_more)
 }
 
@@ -158,11 +154,11 @@ enum Job {
 }
 
 impl Job {
-    fn new(scrub: Scrub) -> Result<Self, Status> {
-        if scrub.request.other_shards.is_empty() {
-            Within::new(scrub).map(Self::Within)
+    fn new(own: OwnShard, request: &pb::ScrubShardRequest) -> Result<Self, Status> {
+        if request.other_shards.is_empty() {
+            Within::new(&own, request).map(Self::Within)
         } else {
-            Between::new(scrub).map(Self::Between)
+            Between::new(own, request).map(Self::Between)
         }
     }
 
@@ -189,6 +185,13 @@ fn held(
     };
     let wrong_epoch = || NodeError::WrongEpoch(ShardSet::from_iter([shard]));
     held.and_then(own).ok_or_else(wrong_epoch)
+}
+
+/// A shard as this process has it at the epoch of a record, which must be the last one that it has applied.
+fn pin(engine: &Engine, shard: ShardId, epoch: Epoch) -> Result<Pinned, NodeError> {
+    let pinned = engine.store().pin(shard, epoch)?;
+    let pinned = pinned.filter(|pinned| pinned.pin.at == epoch);
+    pinned.ok_or_else(|| NodeError::WrongEpoch(ShardSet::from_iter([shard])))
 }
 
 fn replica(layout: &ClusterLayout, store: StoreId) -> Result<Replica, Status> {

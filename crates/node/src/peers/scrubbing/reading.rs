@@ -6,14 +6,14 @@ use futures_util::future::try_join_all;
 use simshard_proto::shard::v1 as pb;
 use simshard_storage::{CopyRange, Corpus, Pinned};
 use simshard_topology::replication::Epoch;
-use simshard_topology::{CorpusUid, ShardId, ShardSet};
+use simshard_topology::{CorpusUid, ShardId};
 use tokio::task::spawn_blocking;
 use tonic::Status;
 
 use super::differences::{Compared, Found, differences};
 use super::elements::{Elements, Incoming, Replica};
+use super::pin;
 use crate::engine::Engine;
-use crate::error::NodeError;
 use crate::peers::copying::range;
 
 /// Elements of a range that are compared at once. The digest of a range takes 24 bytes, and its elements at least
@@ -37,10 +37,8 @@ pub(super) struct Replicas {
 pub(super) struct Reading {
     /// The own replica is the first, and the others follow in their order.
     pub(super) found: Found,
-    /// The corpora that all replicas hold.
+    /// The corpora, which all replicas hold.
     pub(super) corpora: Vec<Corpus>,
-    /// Whether each holds all corpora that any of them does.
-    pub(super) holds_alike: bool,
     /// Elements that were compared.
     pub(super) compared: u64,
     /// Bytes of messages, both ways.
@@ -49,20 +47,24 @@ pub(super) struct Reading {
 
 impl Replicas {
     /// Finds the documents that differ; in some ranges only, if there are any.
+    ///
+    /// # Errors
+    /// If the replicas cannot be read at this epoch, or do not all hold the same corpora: one may just be created, or dropped.
     pub(super) async fn read(&self, known: &[CopyRange]) -> Result<Reading, Status> {
-        let pinned = Arc::new(self.pin()?);
+        let pinned = Arc::new(pin(&self.engine, self.shard, self.epoch)?);
         let mut streams = Vec::new();
         for other in &self.others {
             streams.push(self.open(other, known).await?);
         }
-        let mut corpora = pinned.corpora.clone();
-        corpora.retain(|held| streams.iter().all(|stream| stream.holds(held.uid)));
-        let held = pinned.corpora.len();
-        let holds_alike =
-            corpora.len() == held && streams.iter().all(|stream| stream.corpora.len() == held);
+        let held = &pinned.corpora;
+        let holds_all = |stream: &Incoming| held.iter().all(|corpus| stream.holds(corpus.uid));
+        let is_alike = |stream: &Incoming| stream.corpora.len() == held.len() && holds_all(stream);
+        if !streams.iter().all(is_alike) {
+            let problem = "its replicas do not all hold the same corpora yet";
+            return Err(Status::failed_precondition(problem));
+        }
         let mut reading = Reading {
-            corpora,
-            holds_alike,
+            corpora: held.clone(),
             ..Reading::default()
         };
         let mut ranges = known.to_vec();
@@ -78,14 +80,6 @@ impl Replicas {
             reading.bytes += streams.iter().map(|stream| stream.bytes).sum::<u64>();
         }
         Ok(reading)
-    }
-
-    /// The own replica as it is now.
-    fn pin(&self) -> Result<Pinned, Status> {
-        let pinned = self.engine.store().pin(self.shard, self.epoch);
-        let pinned = pinned.map_err(NodeError::from)?;
-        let pinned = pinned.filter(|pinned| pinned.pin.at == self.epoch);
-        pinned.ok_or_else(|| NodeError::WrongEpoch(ShardSet::from_iter([self.shard])).into())
     }
 
     /// Asks another replica, and waits until it begins.

@@ -16,7 +16,7 @@ use super::elements::Replica;
 use super::reading::{Reading, Replicas};
 use super::repairs::{repair, repair_own, repairs};
 use super::telling::{Place, Telling};
-use super::{Scrub, most, replica};
+use super::{OwnShard, most, replica};
 
 /// Between two readings of the same documents: what was on its way has come by then.
 const CONFIRM_PAUSE: Duration = Duration::from_secs(1);
@@ -31,40 +31,19 @@ pub(super) struct Within {
 }
 
 impl Within {
-    pub(super) fn new(scrub: Scrub) -> Result<Self, Status> {
-        let Scrub {
-            engine,
-            layout,
-            shard,
-            own,
-            record,
-            request,
-        } = scrub;
-        let in_sync = record.in_sync.iter().map(|entry| entry.store);
-        let others: Result<Vec<Replica>, Status> = in_sync
-            .filter(|store| *store != own)
-            .map(|store| replica(&layout, store))
-            .collect();
-        let mut others = others?;
-        others.sort_unstable_by_key(|replica| replica.store);
-        let learners = record.learners.iter();
+    pub(super) fn new(own: &OwnShard, request: &pb::ScrubShardRequest) -> Result<Self, Status> {
+        let learners = own.record.learners.iter();
         // One that cannot be reached will be dropped.
-        let learners = learners.filter_map(|learner| replica(&layout, learner.store).ok());
+        let learners = learners.filter_map(|learner| replica(&own.layout, learner.store).ok());
+        let versions = Compared {
+            until: Version(request.compared_version),
+            settled: own.record.settled,
+            to_settle: false,
+        };
         Ok(Self {
             learners: learners.collect(),
-            replicas: Replicas {
-                engine,
-                shard,
-                epoch: record.epoch,
-                others,
-                versions: Compared {
-                    until: Version(request.compared_version),
-                    settled: record.settled,
-                    to_settle: false,
-                },
-                most: most(&request),
-            },
-            own,
+            replicas: own.replicas(versions, most(request))?,
+            own: own.store,
             repairs: request.repairs,
         })
     }
@@ -109,17 +88,23 @@ impl Within {
             corpora = second.corpora;
         }
         let mut left = differences.clone();
+        let mut failed = None;
         if self.repairs && !differences.is_empty() {
-            self.repair(&differences, &corpora).await?;
-            let third = self.replicas.read(&ranges(&differences)).await?;
-            note(summary, &third);
-            left.retain(|one| third.found.has(&one.key));
+            failed = self.repair(&differences, &corpora).await.err();
+            match self.replicas.read(&ranges(&differences)).await {
+                Ok(third) => {
+                    note(summary, &third);
+                    left.retain(|one| third.found.has(&one.key));
+                }
+                // Which ones are repaired is not known.
+                Err(status) => drop(failed.get_or_insert(status)),
+            }
         }
         let may_go_on = summary.has_more && left.len() < differences.len();
         let shard = self.replicas.shard;
         let places: Vec<Place> = self.stores().map(|store| (shard, store)).collect();
         telling.tell(&places, &differences, &left).await?;
-        Ok(may_go_on)
+        failed.map_or(Ok(may_go_on), Err)
     }
 
     /// Carries the newest state of each document to the replicas that lack it, and to learners: their copies may have

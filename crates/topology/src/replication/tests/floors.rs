@@ -18,10 +18,9 @@ fn versions(world: &World) -> impl Iterator<Item = u64> {
 /// The changes of the record that concern its floor.
 pub(super) fn changes(config: &Config, world: &World) -> impl Iterator<Item = Change> {
     let versions = versions(world).filter(|_| config.floors);
-    let others = [Change::Thaw, Change::Settle].into_iter();
-    versions
-        .map(Change::Freeze)
-        .chain(others.filter(|_| config.floors))
+    let of_versions =
+        versions.flat_map(|version| [Change::Freeze(version), Change::Settle(version)]);
+    of_versions.chain(config.floors.then_some(Change::Thaw))
 }
 
 /// What a store does about floors.
@@ -72,10 +71,9 @@ pub(super) fn step(config: &Config, world: &World, change: Change) -> Option<Ste
     match change {
         Change::Freeze(version) => Some(Step::Freeze(Version(version))),
         Change::Thaw => Some(Step::Thaw),
-        Change::Settle => {
-            let current = blinded(config, world.current(), change);
-            let compared = current.epoch;
-            agree(config, world, current.floor).then_some(Step::Settle { compared })
+        Change::Settle(version) => {
+            let (until, compared) = (Version(version), world.current().epoch);
+            agree(config, world, until).then_some(Step::Settle { until, compared })
         }
         Change::Keep
         | Change::Evict(_)
@@ -93,7 +91,7 @@ pub(super) fn step(config: &Config, world: &World, change: Change) -> Option<Ste
 /// The record that a change of the floor is taken from, if a rule is left out.
 pub(super) fn blinded(config: &Config, current: &ShardRecord, change: Change) -> ShardRecord {
     let mut record = current.clone();
-    if change != Change::Settle {
+    if !matches!(change, Change::Settle(_)) {
         return record;
     }
     match config.without {
@@ -114,7 +112,7 @@ pub(super) fn with_learners(
     learners: &[Learner],
 ) -> ShardRecord {
     let is_blinded = config.without == Some(Rule::NoLearnerIsThere);
-    if is_blinded && change == Change::Settle {
+    if is_blinded && matches!(change, Change::Settle(_)) {
         next.learners = learners.to_vec();
     }
     next

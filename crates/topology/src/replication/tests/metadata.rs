@@ -20,7 +20,7 @@ pub(super) enum Change {
     Cool(u8),
     Freeze(u64),
     Thaw,
-    Settle,
+    Settle(u64),
     /// Two stores leave at once.
     EvictTwo(u8, u8),
     /// An operator lets a store go on alone. Those that answer are bits by their places.
@@ -108,7 +108,7 @@ pub(super) fn change(config: &Config, world: &World, change: Change) -> Option<W
         | Change::Cool(_)
         | Change::Freeze(_)
         | Change::Thaw
-        | Change::Settle
+        | Change::Settle(_)
         | Change::Force { .. } => step(change).ok()?,
     };
     let mut next = world.clone();
@@ -146,7 +146,7 @@ fn step(
 ) -> Result<ShardRecord, StepError> {
     let current = &floors::blinded(config, current, change);
     let step = match change {
-        Change::Freeze(_) | Change::Thaw | Change::Settle => {
+        Change::Freeze(_) | Change::Thaw | Change::Settle(_) => {
             let not_compared = StepError::NotCompared(current.epoch);
             floors::step(config, world, change).ok_or(not_compared)?
         }

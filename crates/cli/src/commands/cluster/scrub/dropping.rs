@@ -45,26 +45,7 @@ impl<'a> Dropping<'a> {
         patiently(async || require(keys, Feature::Floors).await).await?;
         let dropping = Self { keys, age, until };
         // All clocks are compared before the first shard depends on it.
-        let places = Places::read(keys).await?;
-        if places.floor() > until {
-            bail!(
-                "a scrub began to drop tombstones up to a later time: wait until that is long enough ago, or give \
-                 --settled-seconds less than {}",
-                age.as_secs()
-            );
-        }
-        let compared = places.in_sync().map(async |store| {
-            let settled = settle_shards(
-                &store.address,
-                store.id,
-                ShardSet::EMPTY,
-                until,
-                Goal::Raised,
-            );
-            let settled = settled.await;
-            settled.map_err(|error| anyhow::anyhow!("node {}: {error}", store.node))
-        });
-        try_join_all(compared).await?;
+        dropping.compare_clocks().await?;
         let left = dropping
             .reach("closing shards to late changes", Goal::Raised)
             .await?;
@@ -75,6 +56,25 @@ impl<'a> Dropping<'a> {
             );
         }
         Ok(dropping)
+    }
+
+    /// Has each node compare the version with its clock, again and again while one has just died.
+    async fn compare_clocks(&self) -> anyhow::Result<()> {
+        let patience = Patience::default();
+        loop {
+            let places = Places::read(self.keys).await?;
+            let compared = places.in_sync().map(async |store| {
+                let (address, none) = (&store.address, ShardSet::EMPTY);
+                let compared = settle_shards(address, store.id, none, self.until, Goal::Raised);
+                let compared = compared.await;
+                compared.map_err(|error| anyhow::anyhow!("node {}: {error}", store.node))
+            });
+            match try_join_all(compared).await {
+                Ok(_none_left) => return Ok(()),
+                Err(error) if !patience.is_left().await => return Err(error),
+                Err(_another_attempt_follows) => {}
+            }
+        }
     }
 
     /// Lets all nodes drop tombstones, once all shards were compared and agree.

@@ -105,12 +105,6 @@ impl Places {
         settled.max().unwrap_or(Version::NONE)
     }
 
-    /// The highest version up to which any shard is closed to changes.
-    pub(super) fn floor(&self) -> Version {
-        let floors = self.records.values().map(|record| record.floor);
-        floors.max().unwrap_or(Version::NONE)
-    }
-
     /// What a store is called: by its node, if it has registered.
     pub(super) fn name(&self, store: StoreId) -> String {
         let registered = self.stores.get(&store);
