@@ -2,9 +2,12 @@
 
 use std::future::pending;
 use std::sync::Arc;
+use std::time::Duration;
 
 use simshard_cluster::{ClusterLayout, MetadataStore};
 use tokio::sync::watch;
+use tokio::time::timeout;
+use tracing::warn;
 
 use crate::ServeError;
 use crate::engine::Engine;
@@ -13,6 +16,9 @@ use crate::installing::install_all;
 use crate::peers::{Peers, Takeover};
 use crate::reconcile::keep_reconciled;
 use crate::registration::{Registration, RegistrationError};
+
+/// How long a node that is to stop may take to leave its shards.
+const LEAVING_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// A node's place among the stores of a cluster.
 #[derive(Debug)]
@@ -90,8 +96,24 @@ impl Membership {
         }
     }
 
+    /// Leaves the shards that go on without this node, before it stops. Then no change waits for it meanwhile. If the
+    /// metadata does not answer, the node stops without that.
+    pub(crate) async fn leave_shards(&self) {
+        let holds_replicas = {
+            let layout = self.followed.borrow();
+            layout.map().is_replicated()
+        };
+        if holds_replicas
+            && timeout(LEAVING_TIMEOUT, self.peers.leave_shards())
+                .await
+                .is_err()
+        {
+            warn!("the shards of this node do not go on without it yet: changes may wait for it");
+        }
+    }
+
     /// Publishes the end of the log, which is closed.
-    pub(crate) async fn leave(&self, synced: u64) {
+    pub(crate) async fn publish_end(&self, synced: u64) {
         self.registration.publish_last(synced).await;
     }
 }

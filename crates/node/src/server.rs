@@ -177,13 +177,14 @@ impl Node {
         let layout = Arc::clone(&followed.borrow());
         let map = layout.map();
         info!(node = %config.node, shards = %map.shards_of(&config.node), map = %map.digest(), "node serves");
+        let stopping = CancellationToken::new();
         let service = ShardServiceServer::new(ShardGrpc {
             engine: Arc::clone(&engine),
             node: config.node.clone(),
             peers: membership.map(Membership::peers),
             floors: membership.map(Membership::floors),
             layout: followed.clone(),
-            stopping: shutdown.clone(),
+            stopping: stopping.clone(),
         })
         .max_decoding_message_size(MAX_SHARD_REQUEST_BYTES)
         .max_encoding_message_size(usize::MAX);
@@ -197,13 +198,18 @@ impl Node {
             listener,
             Budget::new(config.in_flight_bytes),
             readiness(membership),
-            &shutdown,
+            &stopping,
             config.drain,
         );
+        let leaving = async {
+            leave(membership, &shutdown, &stopping).await;
+            pending().await
+        };
         tokio::select! {
             failure = engine.failure() => return Err(ServeError::Storage(failure)),
             problem = stay_member(membership, &*metadata) => return Err(problem),
             served = served => served?,
+            never = leaving => never,
         }
         let closing = Arc::clone(&engine);
         let closed = tokio::task::spawn_blocking(move || closing.close()).await;
@@ -211,10 +217,23 @@ impl Node {
             .map_err(|_| ServeError::Stopped)?
             .map_err(ServeError::Storage)?;
         if let Some(membership) = membership {
-            membership.leave(engine.synced()).await;
+            membership.publish_end(engine.synced()).await;
         }
         Ok(())
     }
+}
+
+/// Once the node is to stop, it leaves its shards, and then no request is taken any more.
+async fn leave(
+    membership: Option<&Membership>,
+    shutdown: &CancellationToken,
+    stopping: &CancellationToken,
+) {
+    shutdown.cancelled().await;
+    if let Some(membership) = membership {
+        membership.leave_shards().await;
+    }
+    stopping.cancel();
 }
 
 fn check_named(node: &NodeId, layout: &ClusterLayout) -> Result<(), ServeError> {

@@ -1,14 +1,17 @@
 //! A node that was away for a moment copies what changed meanwhile, and not whole shards.
 
 use std::fs;
+use std::sync::Arc;
 use std::time::Duration;
 
 use simshard_client::{Client, Documents, Fingerprint, Queries, SearchSpec};
 use simshard_testkit::{End, ProcessCluster, Shape};
+use simshard_topology::replication::ShardRecord;
 use tokio::task::block_in_place;
 
 use crate::load::{CORPUS, create};
 use crate::readiness::until_ready;
+use crate::records::{records, until_in_sync};
 
 /// Documents that are there before.
 const STORED: u64 = 30_000;
@@ -77,5 +80,19 @@ async fn a_node_that_was_away_for_a_moment_copies_what_changed() {
         let all = CHANGED..CHANGED + 10_000;
         assert_eq!(found(&client, all).await, 10_000);
         assert_eq!(found(&client, 0..CHANGED).await, 0);
+    }
+}
+
+/// PE19: no change waits until the others have noticed that it is away. Of two replicas, both stay in the record.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_node_that_stops_leaves_the_shards_that_go_on_without_it() {
+    for (replicas, left) in [(3, 2), (2, 2)] {
+        let mut cluster = ProcessCluster::start(Shape::of(3).with_replicas(replicas));
+        create(&cluster.client()).await;
+        until_in_sync(&cluster, replicas).await;
+        block_in_place(|| cluster.end_node(NODE, End::Stopped));
+        let records = records(&cluster).await;
+        let in_sync = |record: &Arc<ShardRecord>| record.in_sync.len();
+        assert!(records.values().all(|record| in_sync(record) == left));
     }
 }

@@ -102,6 +102,10 @@ pub(crate) struct Peers {
     others: Mutex<Others>,
     /// Whether this node holds all that it should.
     ready: watch::Sender<bool>,
+    /// Whether this process is about to stop.
+    stops: watch::Sender<bool>,
+    /// Whether it has then left all shards that it may leave.
+    has_left: watch::Sender<bool>,
     /// The copies since whose end the corpora were compared with the metadata.
     agreed: watch::Sender<Copies>,
     /// The address at which stores in sync are to reach this one, while it would come to a shard.
@@ -139,6 +143,8 @@ impl Peers {
             takeover,
             others,
             ready: watch::Sender::new(false),
+            stops: watch::Sender::new(false),
+            has_left: watch::Sender::new(false),
             agreed: watch::Sender::default(),
             coming_at: Mutex::default(),
             targets: watch::Sender::default(),
@@ -163,6 +169,14 @@ impl Peers {
     /// Whether this node holds all that it should; not before it has looked.
     pub(crate) fn ready(&self) -> watch::Receiver<bool> {
         self.ready.subscribe()
+    }
+
+    /// Leaves the shards that go on without this node, as it is about to stop (PE19).
+    pub(crate) async fn leave_shards(&self) {
+        self.stops.send_replace(true);
+        let mut has_left = self.has_left.subscribe();
+        // The sender lives as long as this does.
+        let _ = has_left.wait_for(|has_left| *has_left).await;
     }
 
     /// Where to tell which copies may count (AG1).

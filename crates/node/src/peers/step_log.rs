@@ -52,7 +52,7 @@ impl Chosen {
         for (shard, (step, cause)) in chosen.filter(|(shard, _)| taken.contains_key(shard)) {
             let line = match cause {
                 // A move is what an operator wants.
-                Some(cause @ Cause::Surplus) => (said_of(cause), None),
+                Some(cause @ (Cause::Surplus | Cause::Stops)) => (said_of(cause), None),
                 Some(cause) => (said_of(cause), Some(own)),
                 None => line_of(step),
             };
@@ -89,6 +89,7 @@ const fn said_of(cause: Cause) -> &'static str {
         Cause::Damage => {
             "files of this node are damaged: shards go on without it, and it copies them anew"
         }
+        Cause::Stops => "this node stops: shards go on without it",
         Cause::SlowDisk => {
             "the disk of this node is much slower than those of others: shards go on without it for a while"
         }

@@ -59,6 +59,9 @@ pub(super) async fn run(
         let holds = |store| any(&layout, |_, record| record.in_sync(store).is_some());
         seen.note_reach(comes, others.reach(now, holds), address.as_deref());
         peers.set_coming_at(address.filter(|_| comes));
+        if view.stops && !any(&layout, |shard, record| leaves(&view, shard, record)) {
+            peers.has_left.send_replace(true);
+        }
         if !any(&layout, |shard, record| view.step(shard, record).is_some()) {
             continue;
         }
@@ -78,6 +81,12 @@ pub(super) async fn run(
         seen.note_leaving(now, &causes);
         seen.written.extend(taken);
     }
+}
+
+/// Whether the own store leaves a shard by its next step.
+fn leaves(view: &View, shard: ShardId, record: &ShardRecord) -> bool {
+    view.step_and_cause(shard, record)
+        .is_some_and(|(_, cause)| cause.is_some())
 }
 
 /// The shards of which steps are due that might wait.
@@ -172,6 +181,7 @@ impl Seen {
             disk_hangs: self.own_disk.hangs(),
             disk_is_late: self.own_disk.is_late(),
             much_faster: self.own_disk.much_faster().collect(),
+            stops: *peers.stops.borrow(),
             rests: self.own_disk.rests() || self.own_room.stays_away(),
             lately_left: records
                 .map_or(ShardSet::EMPTY, |records| self.leavings.look(now, records)),

@@ -15,6 +15,8 @@
 //!   comes back with a copy.
 //! - PE13: a store whose disk is slow leaves a shard if most others in sync are much faster. They must have answered lately,
 //!   and be enough. It leaves only if no store has left the shard lately, and then stays away for a while.
+//! - PE19: a store that is about to stop leaves a shard of which two other live stores are in sync, and one of them answers
+//!   searches. So two stay in its record if all stop at once. The store comes to no shard, and stays no learner.
 //! - PE10: where each hot store is dead or damaged and none may leave, a live store in sync gets hot.
 //! - PE16: a store that is a target of a shard comes beside those that hold it, one at a time. One of them must be no
 //!   target. If more hold it than are wished for, the last ones leave, those that are no target first. One that answers
@@ -42,6 +44,9 @@ mod turns;
 
 pub use turns::MOST_AT_ONCE;
 
+/// Live stores in sync that a store which stops leaves to a shard, at least.
+const LEFT_BY_A_STOP: usize = 2;
+
 /// Why a store leaves a shard by itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cause {
@@ -51,6 +56,8 @@ pub enum Cause {
     SlowDisk,
     /// There is little room for more, or none.
     NoRoom,
+    /// The process is about to stop.
+    Stops,
     /// A file of the shard is damaged.
     Damage,
     /// No store in sync answers, so that nothing can be copied.
@@ -86,6 +93,8 @@ pub struct View {
     pub disk_is_late: bool,
     /// The stores whose disks have been much faster than the own one for some time.
     pub much_faster: BTreeSet<StoreId>,
+    /// Whether the process of the own store is about to stop.
+    pub stops: bool,
     /// Whether the own store stays away for a while, as it left because of its disk.
     pub rests: bool,
     /// The shards that a store has left lately.
@@ -128,6 +137,7 @@ impl View {
             disk_hangs: false,
             disk_is_late: false,
             much_faster: BTreeSet::new(),
+            stops: false,
             rests: false,
             lately_left: ShardSet::EMPTY,
             damaged: BTreeMap::new(),
@@ -188,7 +198,7 @@ impl View {
         shard: ShardId,
         record: &ShardRecord,
         added: Epoch,
-    ) -> [(bool, Cause); 6] {
+    ) -> [(bool, Cause); 7] {
         // Until the shard begins anew, the damage may be in its old files.
         let anew = [Role::Copying { added }, Role::Copied { added }];
         let role = self.roles.get(&shard);
@@ -199,6 +209,7 @@ impl View {
         let is_damaged = has_begun && self.is_damaged(self.own, shard);
         let is_urgent = self.is_urgent(record);
         [
+            (self.stops, Cause::Stops),
             (self.disk_hangs, Cause::DiskHangs),
             (
                 !self.has_room || self.is_fuller(record) && !is_urgent,
@@ -214,7 +225,7 @@ impl View {
     /// What may speak against this store as one in sync, and whether it does. With a disk that hangs or is slow it would
     /// hold up each change (PE7, PE13), and with a full one refuse each insert (PE15). If a file of the shard is damaged, it
     /// fails those that read it (PE9).
-    fn against_staying(&self, shard: ShardId, record: &ShardRecord) -> [(bool, Cause); 5] {
+    fn against_staying(&self, shard: ShardId, record: &ShardRecord) -> [(bool, Cause); 6] {
         let live = record.in_sync.iter().map(|entry| entry.store);
         let mut live = live.filter(|store| self.live.contains(store)).peekable();
         let has_live = live.peek().is_some();
@@ -224,11 +235,20 @@ impl View {
         let is_needed = self.is_needed(shard, record);
         [
             (self.disk_hangs && has_live, Cause::DiskHangs),
+            (self.stops && self.may_stop(shard, record), Cause::Stops),
             (self.is_slow(record) && !is_needed, Cause::SlowDisk),
             (self.is_fuller(record) && !is_needed, Cause::NoRoom),
             (is_damaged && has_whole, Cause::Damage),
             (self.is_replaced(shard, record), Cause::Surplus),
         ]
+    }
+
+    /// Whether a shard goes on well without the own store, which is about to stop (PE19).
+    fn may_stop(&self, shard: ShardId, record: &ShardRecord) -> bool {
+        let others = record.in_sync.iter().map(|entry| entry.store);
+        let others = others.filter(|store| *store != self.own && self.live.contains(store));
+        let others = others.filter(|store| !self.is_damaged(*store, shard));
+        others.count() >= LEFT_BY_A_STOP && !self.is_last_hot(shard, record)
     }
 
     /// Whether the disk of the own store is slow beside those of most others in sync.
@@ -357,7 +377,7 @@ impl View {
         let may_come = may_fill_in && (is_former || is_new);
         let stays_away = self.rests || self.is_fuller(record);
         let can_write = self.has_room && !self.disk_hangs;
-        let can_come = can_write && (!stays_away || self.is_urgent(record));
+        let can_come = can_write && !self.stops && (!stays_away || self.is_urgent(record));
         let may_be_joined = !record.names(self.own) && !record.is_rebuilt();
         may_be_joined && is_meant && may_come && can_come
     }

@@ -219,6 +219,41 @@ fn a_store_that_lacks_room_comes_where_it_is_needed_and_stays_until_then() {
     assert_eq!(lacking(copying, &[1, 2], &[]).step(SHARD, &record), drop);
 }
 
+/// PE19.
+#[test]
+fn a_store_that_stops_leaves_what_goes_on_without_it() {
+    let stopping = |role, live: &[usize]| View {
+        stops: true,
+        ..view(role, live, &[])
+    };
+    let leave = Some(Step::Evict(STORES[0]));
+    let record = ShardRecord::first(0, &STORES, 7);
+    let cause = stopping(Role::InSync, &[1, 2]).step_and_cause(SHARD, &record);
+    assert_eq!(cause, leave.map(|leave| (leave, Some(Cause::Stops))));
+    let mut damaged = stopping(Role::InSync, &[1, 2]);
+    damaged.damaged = BTreeMap::from([(STORES[2], ShardSet::from_iter([SHARD]))]);
+    assert_eq!(damaged.step(SHARD, &record), None);
+    assert_eq!(stopping(Role::InSync, &[1]).step(SHARD, &record), None);
+    let two = ShardRecord::first(0, &STORES[..2], 7);
+    assert_eq!(stopping(Role::InSync, &[1]).step(SHARD, &two), None);
+    let mut last_hot = record.clone();
+    for entry in &mut last_hot.in_sync {
+        entry.hot = entry.store == STORES[0];
+    }
+    last_hot.hot = 1;
+    let stays = stopping(Role::InSync, &[1, 2]).step(SHARD, &last_hot);
+    assert_eq!(stays, None);
+    // It does not come back.
+    let short = ShardRecord::first(0, &STORES[1..], 7).with_want(3);
+    assert_eq!(stopping(Role::None, &[1, 2]).step(SHARD, &short), None);
+    let learner = with_learner();
+    let copying = Role::Copying {
+        added: learner.epoch,
+    };
+    let dropped = stopping(copying, &[1, 2]).step(SHARD, &learner);
+    assert_eq!(dropped, Some(Step::DropLearner(STORES[0])));
+}
+
 /// PE6, PE7.
 #[test]
 fn a_store_whose_disk_hangs_leaves_and_stays_away() {
