@@ -8,9 +8,9 @@ use futures_util::future::join_all;
 use simshard_cluster::{
     MetadataError, RegisteredStore, SettingsOfNodes, node_settings, registered_stores,
 };
-use simshard_node::{ask_store, ask_store_to_count};
+use simshard_node::{StoreAnswer, StoreNews, ask_store, ask_store_to_count};
 use simshard_topology::replication::{Epoch, ShardRecord, StoreId};
-use simshard_topology::{Candidate, NodeId, ShardId, ShardSet};
+use simshard_topology::{Candidate, NodeId, ShardId};
 use tokio::time::{Instant, sleep};
 
 use crate::{Admin, AdminError};
@@ -21,21 +21,13 @@ pub const ANSWER_TIMEOUT: Duration = Duration::from_secs(1);
 /// How often a node is asked before it counts as silent.
 const ATTEMPTS: u32 = 3;
 
-/// The stores that have registered, and what those that answer have on disk.
+/// The stores that have registered, and what those answer that live.
 #[derive(Debug)]
 pub struct Cluster {
     /// Those that have registered.
     pub stores: BTreeMap<StoreId, RegisteredStore>,
-    /// What those have on disk that answer.
-    pub reports: BTreeMap<StoreId, Reports>,
-    /// Those that have no room for copies of shards that they never held.
-    without_room: BTreeSet<StoreId>,
-    /// The shards whose tables each store has yet to make.
-    unbuilt: BTreeMap<StoreId, ShardSet>,
-    /// The documents stored in the shards of each store, over all corpora, where it has counted them.
-    document_counts: BTreeMap<StoreId, BTreeMap<ShardId, u64>>,
-    /// The bytes of each shard that a store has, where it has counted.
-    stored_bytes: BTreeMap<StoreId, BTreeMap<ShardId, u64>>,
+    /// What those answer that live.
+    answers: BTreeMap<StoreId, StoreAnswer>,
     settings: SettingsOfNodes,
 }
 
@@ -50,48 +42,37 @@ impl Cluster {
     pub async fn ask(admin: &Admin<'_>) -> Result<Self, MetadataError> {
         let stores = registered_stores(admin.keys).await?.into_iter();
         let stores: BTreeMap<_, _> = stores.map(|store| (store.id, store)).collect();
-        let answers: Vec<_> = stores.values().map(answer_of).collect();
+        let answers: Vec<_> = stores.values().map(counted_answer_of).collect();
         let answers = join_all(answers).await;
         let answers = stores.keys().zip(answers);
         let answers = answers.filter_map(|(&store, answer)| Some((store, answer?)));
-        let answers: BTreeMap<StoreId, Answer> = answers.collect();
-        let without_room = answers.iter().filter(|(_, answer)| !answer.has_room);
-        let counts = answers.iter();
-        let counts =
-            counts.filter_map(|(&store, answer)| Some((store, answer.document_counts.clone()?)));
-        let unbuilt = answers.iter();
-        let unbuilt = unbuilt.map(|(store, answer)| (*store, answer.unbuilt));
-        let stored = answers.iter();
-        let stored = stored.map(|(&store, answer)| (store, answer.stored_bytes.clone()));
         Ok(Self {
-            stored_bytes: stored.collect(),
-            document_counts: counts.collect(),
-            unbuilt: unbuilt.collect(),
-            without_room: without_room.map(|(store, _)| *store).collect(),
-            reports: answers
-                .into_iter()
-                .map(|(store, answer)| (store, answer.reports))
-                .collect(),
+            answers: answers.collect(),
             settings: settings(admin).await?,
             stores,
         })
     }
 
-    /// Stores of which some answer, and have what they report.
+    /// Stores of which some answer.
     #[cfg(test)]
     pub(crate) fn of_test(
         stores: Vec<RegisteredStore>,
-        reports: BTreeMap<StoreId, Reports>,
+        answers: BTreeMap<StoreId, StoreAnswer>,
         settings: SettingsOfNodes,
     ) -> Self {
         Self {
             stores: stores.into_iter().map(|store| (store.id, store)).collect(),
-            reports,
-            without_room: BTreeSet::new(),
-            unbuilt: BTreeMap::new(),
-            document_counts: BTreeMap::new(),
-            stored_bytes: BTreeMap::new(),
+            answers,
             settings,
+        }
+    }
+
+    /// What a store told, to be changed.
+    #[cfg(test)]
+    pub(crate) fn told_of(&mut self, store: StoreId) -> &mut StoreNews {
+        match self.answers.get_mut(&store) {
+            Some(StoreAnswer::News(news)) => news,
+            Some(StoreAnswer::Busy) | None => panic!("it told nothing"),
         }
     }
 
@@ -121,15 +102,16 @@ impl Cluster {
     /// The documents of a shard. `None` if no hot replica that answers searches has counted them.
     #[must_use]
     pub fn documents(&self, shard: ShardId, record: &ShardRecord) -> Option<u64> {
-        let is_built = |store: StoreId| {
-            let unbuilt = self.unbuilt.get(&store);
-            let has_tables = unbuilt.is_some_and(|unbuilt| !unbuilt.contains(shard));
-            has_tables && self.report(shard, store) >= Some(record.epoch)
+        let is_built = |news: &StoreNews| {
+            !news.unbuilt.contains(shard) && epoch_of(news, shard) >= record.epoch
         };
         // A store tells of the shards that have documents, once it has tables of them.
-        let of_store = |store: StoreId| match self.document_counts.get(&store)?.get(&shard) {
-            Some(documents) => Some(*documents),
-            None => is_built(store).then_some(0),
+        let of_store = |store: StoreId| {
+            let news = self.news(store)?;
+            match news.document_counts.as_ref()?.get(&shard) {
+                Some(documents) => Some(*documents),
+                None => is_built(news).then_some(0),
+            }
         };
         let hot = record.in_sync.iter().filter(|entry| entry.hot);
         hot.filter_map(|entry| of_store(entry.store)).max()
@@ -138,7 +120,7 @@ impl Cluster {
     /// The bytes of a shard: of the replica in sync that has most. 0 if none has told.
     pub(crate) fn bytes(&self, shard: ShardId, record: &ShardRecord) -> u64 {
         let stores = record.in_sync.iter().map(|entry| entry.store);
-        let bytes = stores.filter_map(|store| self.stored_bytes.get(&store)?.get(&shard));
+        let bytes = stores.filter_map(|store| self.news(store)?.stored_bytes.get(&shard));
         bytes.copied().max().unwrap_or(0)
     }
 
@@ -147,22 +129,37 @@ impl Cluster {
         self.settings.get(node)?.copy_rate
     }
 
-    /// Whether a store that answered has room for copies of shards that it never held.
+    /// Whether a store has room for copies of shards that it never held, as far as it has told.
     pub(crate) fn has_room(&self, store: StoreId) -> bool {
-        !self.without_room.contains(&store)
+        self.news(store).is_none_or(|news| news.has_room_for_copies)
     }
 
-    /// Whether a store answered.
+    /// Whether a store answered. One that was too busy to tell more did.
     #[must_use]
     pub fn answers(&self, store: StoreId) -> bool {
-        self.reports.contains_key(&store)
+        self.answers.contains_key(&store)
     }
 
-    /// The epoch of a shard that a store has on disk, if it answered.
+    /// The stores that answered.
+    pub fn answering(&self) -> impl Iterator<Item = StoreId> {
+        self.answers.keys().copied()
+    }
+
+    /// The epoch of a shard that a store has on disk, if it told.
     #[must_use]
     pub fn report(&self, shard: ShardId, store: StoreId) -> Option<Epoch> {
-        let reports = self.reports.get(&store)?;
-        Some(reports.get(&shard).copied().unwrap_or(Epoch::NONE))
+        Some(epoch_of(self.news(store)?, shard))
+    }
+
+    /// Whether a shard cannot go on by itself. No operator is to act on what a busy store may know.
+    #[must_use]
+    pub fn is_stuck(&self, shard: ShardId, record: &ShardRecord) -> bool {
+        is_stuck(shard, record, |store| self.answers.get(&store))
+    }
+
+    /// What a store told.
+    pub(crate) fn news(&self, store: StoreId) -> Option<&StoreNews> {
+        self.answers.get(&store)?.news()
     }
 
     /// What a store is called: by its node, if it has registered.
@@ -228,47 +225,117 @@ pub(crate) async fn settings(admin: &Admin<'_>) -> Result<SettingsOfNodes, Metad
     node_settings(admin.keys, |error| admin.warn_of_bad(error)).await
 }
 
-/// What a store answers.
-struct Answer {
-    reports: Reports,
-    has_room: bool,
-    unbuilt: ShardSet,
-    document_counts: Option<BTreeMap<ShardId, u64>>,
-    stored_bytes: BTreeMap<ShardId, u64>,
+/// The epoch of a shard that a store has on disk.
+pub(crate) fn epoch_of(news: &StoreNews, shard: ShardId) -> Epoch {
+    news.epochs.get(&shard).copied().unwrap_or(Epoch::NONE)
 }
 
-async fn answer_of(store: &RegisteredStore) -> Option<Answer> {
-    let ask = || ask_store_to_count(&store.address, store.id, ANSWER_TIMEOUT);
-    let news = patiently(ask).await?;
-    Some(Answer {
-        reports: news.epochs.into_iter().collect(),
-        has_room: news.has_room_for_copies,
-        unbuilt: news.unbuilt,
-        document_counts: news.document_counts,
-        stored_bytes: news.stored_bytes,
+/// Whether a shard cannot go on by itself. A store that is too busy to tell lives, and counts as one with the record.
+pub(crate) fn is_stuck<'a>(
+    shard: ShardId,
+    record: &ShardRecord,
+    answer: impl Fn(StoreId) -> Option<&'a StoreAnswer>,
+) -> bool {
+    record.is_stuck(|store| {
+        let news = answer(store)?.news();
+        Some(news.map_or(record.epoch, |news| epoch_of(news, shard)))
     })
 }
 
-/// What a store that answers has on disk.
-pub(crate) async fn reports_of(store: &RegisteredStore) -> Option<Reports> {
-    patiently(|| ask(store)).await
+/// What a store answers that lives.
+pub(crate) async fn answer_of(store: &RegisteredStore) -> Option<StoreAnswer> {
+    patiently(|| ask_store(&store.address, store.id, ANSWER_TIMEOUT)).await
 }
 
-/// Asks several times if there is no answer: one that is a moment late is no dead node.
-async fn patiently<A, F: Future<Output = Option<A>>>(ask: impl Fn() -> F) -> Option<A> {
+/// The same of a store that also counts the documents of its shards.
+async fn counted_answer_of(store: &RegisteredStore) -> Option<StoreAnswer> {
+    patiently(|| ask_store_to_count(&store.address, store.id, ANSWER_TIMEOUT)).await
+}
+
+/// Asks several times if there is no answer, or one that tells nothing: a node that is late or busy for a moment is no
+/// dead node.
+async fn patiently<F: Future<Output = Option<StoreAnswer>>>(
+    ask: impl Fn() -> F,
+) -> Option<StoreAnswer> {
+    let mut last = None;
     for _ in 0..ATTEMPTS {
         let asked = Instant::now();
-        if let Some(answer) = ask().await {
-            return Some(answer);
+        match ask().await {
+            Some(news @ StoreAnswer::News(_)) => return Some(news),
+            Some(busy @ StoreAnswer::Busy) => last = Some(busy),
+            None => {}
         }
         // A connection that is refused fails at once.
         sleep(ANSWER_TIMEOUT.saturating_sub(asked.elapsed())).await;
     }
-    None
+    last
 }
 
-/// What a store has on disk, if it answers at once.
+/// What a store has on disk, if it tells at once.
 pub async fn ask(store: &RegisteredStore) -> Option<Reports> {
-    let news = ask_store(&store.address, store.id, ANSWER_TIMEOUT).await?;
-    Some(news.epochs.into_iter().collect())
+    match ask_store(&store.address, store.id, ANSWER_TIMEOUT).await? {
+        StoreAnswer::Busy => None,
+        StoreAnswer::News(news) => Some(news.epochs),
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use std::cell::Cell;
+    use std::future::ready;
+
+    use simshard_topology::ShardSet;
+
+    use super::*;
+
+    /// What a store tells that has room and the tables of all shards, by what it has on disk.
+    pub(crate) fn news(epochs: Reports) -> StoreNews {
+        StoreNews {
+            epochs,
+            has_room_for_copies: true,
+            bytes_for_copies: None,
+            unbuilt: ShardSet::EMPTY,
+            document_counts: None,
+            stored_bytes: BTreeMap::new(),
+        }
+    }
+
+    /// An operator acts on nodes that are dead.
+    #[test]
+    fn a_store_that_is_too_busy_to_tell_answers_and_what_it_has_is_unknown() {
+        let stores = [1, 2].map(|id| StoreId([id; 16]));
+        let answers = BTreeMap::from([
+            (stores[0], StoreAnswer::News(news(Reports::new()))),
+            (stores[1], StoreAnswer::Busy),
+        ]);
+        let cluster = Cluster::of_test(Vec::new(), answers, SettingsOfNodes::new());
+        assert!(stores.iter().all(|store| cluster.answers(*store)));
+        assert_eq!(cluster.answering().count(), 2);
+        let report = |store| cluster.report(ShardId(7), store);
+        assert_eq!(stores.map(report), [Some(Epoch::NONE), None]);
+        let record = ShardRecord::first(0, &stores, 1);
+        assert!(!cluster.is_stuck(ShardId(7), &record));
+        // The forced record waits until the busy store may have it.
+        let forced = record.forced(stores[1], 2, |_| true).unwrap();
+        assert!(!cluster.is_stuck(ShardId(7), &forced));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_busy_node_is_asked_again_and_lives_if_it_stays_busy() {
+        let asked = Cell::new(0);
+        let busy_until = |last: u32| {
+            let asked = &asked;
+            move || {
+                asked.set(asked.get() + 1);
+                let is_busy = asked.get() < last;
+                let told = || StoreAnswer::News(news(Reports::new()));
+                ready(Some(if is_busy { StoreAnswer::Busy } else { told() }))
+            }
+        };
+        let answer = patiently(busy_until(2)).await.unwrap();
+        assert!(answer.news().is_some() && asked.get() == 2);
+        let answer = patiently(busy_until(u32::MAX)).await.unwrap();
+        assert!(answer.news().is_none());
+        assert!(patiently(|| ready(None)).await.is_none());
+    }
 }

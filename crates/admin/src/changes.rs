@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 
 use serde_json::json;
+use simshard_node::StoreAnswer;
 use simshard_topology::replication::{Epoch, ShardRecord, ShardRecords, StoreId};
 use simshard_topology::{ShardId, ShardSet};
 
-use crate::asked::told;
+use crate::asked::{epoch_of, is_stuck, told};
 use crate::nodes::Asked;
 use crate::status::{Finding, finding};
 
@@ -31,7 +32,7 @@ pub(crate) fn changes(records: &ShardRecords, asked: &Asked) -> Finding {
             waiting.entry(waits).or_default().insert(shard);
             all.insert(shard);
         }
-        if record.is_stuck(|store| report(shard, store, asked)) {
+        if is_stuck(shard, record, |store| answer(store, asked)) {
             stuck.insert(shard);
         }
     }
@@ -70,16 +71,15 @@ pub(crate) fn changes(records: &ShardRecords, asked: &Asked) -> Finding {
 
 /// What the changes of a shard wait for, and the nodes that are silent. `None` if they succeed.
 fn waits(shard: ShardId, record: &ShardRecord, asked: &Asked) -> Option<(Waits, Vec<String>)> {
-    let report = |store: StoreId| report(shard, store, asked);
     let is_unregistered = |store: &StoreId| !asked.iter().any(|(known, _)| known.id == *store);
     let unregistered: Vec<StoreId> = record.write_set().filter(is_unregistered).collect();
     if !unregistered.is_empty() {
         let names = unregistered.iter().map(StoreId::to_string);
         return Some((Waits::Unregistered, names.collect()));
     }
-    let is_silent = |store: &StoreId| report(*store).is_none();
+    let is_silent = |store: &StoreId| answer(*store, asked).is_none();
     let mut silent: Vec<StoreId> = record.write_set().filter(is_silent).collect();
-    let is_stuck = record.is_stuck(report);
+    let is_stuck = is_stuck(shard, record, |store| answer(store, asked));
     if silent.is_empty() && !is_stuck {
         return None;
     }
@@ -93,7 +93,11 @@ fn waits(shard: ShardId, record: &ShardRecord, asked: &Asked) -> Option<(Waits, 
     };
     let waits = if is_stuck {
         let in_sync = record.in_sync.iter().map(|entry| entry.store);
-        let alone = in_sync.filter(|store| report(*store) > Some(Epoch::NONE));
+        let has_installed = |store: &StoreId| {
+            let news = answer(*store, asked).and_then(StoreAnswer::news);
+            news.is_some_and(|news| epoch_of(news, shard) > Epoch::NONE)
+        };
+        let alone = in_sync.filter(has_installed);
         Waits::Stuck {
             alone: told(alone.map(node)),
         }
@@ -103,9 +107,8 @@ fn waits(shard: ShardId, record: &ShardRecord, asked: &Asked) -> Option<(Waits, 
     Some((waits, told(silent.into_iter().map(node))))
 }
 
-/// The epoch of a shard that a store has on disk. `None` if the store does not answer.
-fn report(shard: ShardId, store: StoreId, asked: &Asked) -> Option<Epoch> {
-    let (_, reports) = asked.iter().find(|(known, _)| known.id == store)?;
-    let reports = reports.as_ref()?;
-    Some(reports.get(&shard).copied().unwrap_or(Epoch::NONE))
+/// What a store answers, if it lives.
+fn answer(store: StoreId, asked: &Asked) -> Option<&StoreAnswer> {
+    let (_, answer) = asked.iter().find(|(known, _)| known.id == store)?;
+    answer.as_ref()
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use simshard_runtime::amounts::bytes;
 use simshard_topology::replication::{ShardRecord, StoreId};
 use simshard_topology::{NodeId, ShardId, ShardMap, ShardSet};
 
@@ -31,26 +32,41 @@ pub(crate) fn check_answer(cluster: &Cluster, nodes: &BTreeSet<NodeId>) -> Resul
     }
 }
 
-/// Refuses a map by which a node gets shards without room for copies: it would not come.
-pub(crate) fn check_room(
-    cluster: &Cluster,
-    before: &ShardMap,
-    after: &ShardMap,
-) -> Result<(), AdminError> {
-    for node in after.nodes() {
-        let gains = after.shards_of(node).difference(&before.shards_of(node));
-        let is_refused = !gains.is_empty() && !cluster.has_room(cluster.of_node(node)?.id);
-        if is_refused {
-            return Err(AdminError::Refused(format!(
-                "{node} has too little room on its disk for copies of shards {gains}: it would not take them; make \
-                 room there, or drain it"
-            )));
-        }
-    }
-    Ok(())
-}
-
 impl Layout {
+    /// Refuses a map by which a node gets shards without room for copies, or more bytes than it has room for.
+    pub(crate) fn check_room(&self, after: &ShardMap) -> Result<(), AdminError> {
+        for node in after.nodes() {
+            let held = after.shards_of(node);
+            let gains = held.difference(&self.map.shards_of(node));
+            if gains.is_empty() {
+                continue;
+            }
+            let store = self.cluster.of_node(node)?.id;
+            if !self.cluster.has_room(store) {
+                return Err(AdminError::Refused(format!(
+                    "{node} has too little room on its disk for copies of shards {gains}: it would not take them; make \
+                     room there, or drain it"
+                )));
+            }
+            // With what is on its way there, and has not begun to come.
+            let names = |shard: &ShardId| self.records[shard].names(store);
+            let coming: ShardSet = held.iter().filter(|shard| !names(shard)).collect();
+            let wanted = self.bytes(coming);
+            let room = self
+                .cluster
+                .news(store)
+                .and_then(|news| news.bytes_for_copies);
+            if let Some(room) = room.filter(|room| *room < wanted) {
+                let (wanted, room) = (bytes(wanted as f64), bytes(room as f64));
+                return Err(AdminError::Refused(format!(
+                    "{node} has too little room on its disk for copies of shards {coming}: they take {wanted}, and it takes \
+                     {room} until its disk is too full for copies; make room there, let it take fewer shards, or drain it"
+                )));
+            }
+        }
+        Ok(())
+    }
+
     /// Refuses to move shards that nothing can be copied of, or whose records cannot change: the move would never end.
     pub(crate) fn check_movable(&self, shards: ShardSet) -> Result<(), AdminError> {
         let answers = |store: StoreId| self.cluster.answers(store);
@@ -67,9 +83,7 @@ impl Layout {
                  {silent}`"
             )));
         }
-        let is_stuck = |shard, record: &ShardRecord| {
-            record.is_stuck(|store| self.cluster.report(shard, store))
-        };
+        let is_stuck = |shard, record: &ShardRecord| self.cluster.is_stuck(shard, record);
         let named = |record: &ShardRecord| -> Vec<StoreId> {
             let previous = record.previous.iter().copied();
             record.write_set().chain(previous).collect()

@@ -1,19 +1,60 @@
 //! Nodes that leave, and those that come for them.
 
-use std::collections::BTreeSet;
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use simshard_cluster::{
-    MetadataError, NodeSettings, Targets, change_node_settings, check_holds_nothing, unregister,
+    MetadataError, NodeSettings, Targets, change_node_settings, check_holds_nothing,
+    registered_stores, unregister,
 };
-use simshard_topology::NodeId;
+use simshard_topology::{NodeId, ShardSet};
 
 use crate::asked::Cluster;
-use crate::layout::{Layout, nodes_of};
+use crate::layout::{Layout, names, nodes_of};
 use crate::leaving::Leaving;
 use crate::placing::Placing;
 use crate::{Admin, AdminError, Outlook, Repeats};
 
-/// Nodes that are to hold nothing, and where their shards would go.
+/// Nodes that are to hold nothing.
+#[derive(Clone, Debug)]
+pub enum Departure {
+    /// The others take what these hold, each an even share.
+    Drain(BTreeSet<NodeId>),
+    /// One node takes what another one holds.
+    Replace {
+        /// The node that is to hold nothing.
+        node: NodeId,
+        /// The node that comes for it.
+        by: NodeId,
+    },
+}
+
+impl Departure {
+    /// The nodes that are to hold nothing.
+    #[must_use]
+    pub fn nodes(&self) -> BTreeSet<NodeId> {
+        match self {
+            Self::Drain(nodes) => nodes.clone(),
+            Self::Replace { node, .. } => BTreeSet::from([node.clone()]),
+        }
+    }
+
+    /// Refuses what makes no sense in any cluster.
+    fn check(&self) -> Result<(), AdminError> {
+        match self {
+            Self::Replace { node, by } if node == by => {
+                let problem = format!("{node} cannot replace itself: name another node");
+                Err(AdminError::Impossible(problem))
+            }
+            Self::Drain(_) | Self::Replace { .. } => Ok(()),
+        }
+    }
+}
+
+/// Where the shards of nodes go that are to hold nothing.
 pub struct Emptying {
     /// What becomes of the nodes.
     pub outlook: Outlook,
@@ -23,15 +64,6 @@ pub struct Emptying {
 }
 
 impl Emptying {
-    fn of(nodes: BTreeSet<NodeId>, layout: Layout, leaving: Leaving) -> Self {
-        Self {
-            outlook: Outlook::of_leaving(&layout, &leaving),
-            nodes,
-            layout,
-            leaving,
-        }
-    }
-
     /// Whether the nodes hold nothing already, and are not to.
     #[must_use]
     pub fn is_empty(&self) -> bool {
@@ -53,60 +85,98 @@ impl Emptying {
 }
 
 impl Admin<'_> {
-    /// Plans how the other nodes take the shards of some nodes, each an even share.
+    /// Plans where the shards of nodes go that are to hold nothing. Nothing is written.
     ///
     /// # Errors
     /// If fewer nodes would be left than shards have replicas, or if one that gets shards would not take them. Also if no
     /// node that answers holds some of them.
-    pub async fn plan_drain(&self, nodes: &BTreeSet<NodeId>) -> Result<Emptying, AdminError> {
+    pub async fn plan_departure(&self, departure: &Departure) -> Result<Emptying, AdminError> {
+        departure.check()?;
         let layout = Layout::read(self).await?;
-        let leaving = layout.drained(self, nodes)?;
-        Ok(Emptying::of(nodes.clone(), layout, leaving))
-    }
-
-    /// Plans how a node takes all shards of another one.
-    ///
-    /// # Errors
-    /// If it holds some of them, or would not take them, or if no node that answers holds some of them.
-    pub async fn plan_replacement(
-        &self,
-        node: &NodeId,
-        by: &NodeId,
-    ) -> Result<Emptying, AdminError> {
-        if node == by {
-            let problem = format!("{node} cannot replace itself: name another node");
-            return Err(AdminError::Impossible(problem));
-        }
-        let layout = Layout::read(self).await?;
-        let leaving = layout.replaced(node, by)?;
-        Ok(Emptying::of(
-            BTreeSet::from([node.clone()]),
+        let leaving = match departure {
+            Departure::Drain(nodes) => layout.drained(self, nodes)?,
+            Departure::Replace { node, by } => layout.replaced(node, by)?,
+        };
+        Ok(Emptying {
+            outlook: Outlook::of_leaving(&layout, &leaving),
+            nodes: departure.nodes(),
             layout,
             leaving,
-        ))
+        })
     }
 
-    /// Lets nodes take no more shards, and moves those that they hold as was planned.
+    /// Lets nodes take no more shards, and then moves those that they hold. What they take before they know that is in no
+    /// plan: [`Admin::held_still`] tells of it afterwards.
     ///
     /// # Errors
-    /// If others have changed too much since.
-    pub async fn empty(&self, planned: &Emptying) -> Result<Placing, AdminError> {
-        for node in &planned.nodes {
-            self.set_drained(node, true).await?;
+    /// As [`Admin::plan_departure`]: the nodes are as they were then. [`AdminError::Unfinished`] if they are drained, and
+    /// not all of their shards are told to move.
+    pub async fn depart(&self, departure: &Departure) -> Result<(Emptying, Placing), AdminError> {
+        departure.check()?;
+        let mut marked = BTreeSet::new();
+        let planned = match self.mark_and_plan(departure, &mut marked).await {
+            Ok(planned) => planned,
+            Err(error) => return Err(self.unmark(departure, &marked, error).await),
+        };
+        match self.place(&planned.layout, planned.placing()).await {
+            Ok(placing) => Ok((planned, placing)),
+            Err(error @ AdminError::Metadata(MetadataError::BadTarget { .. })) => {
+                Err(self.unmark(departure, &marked, error).await)
+            }
+            Err(error) => Err(unfinished(departure, error)),
         }
-        let placed = self.place(&planned.layout, planned.placing()).await;
-        let is_refused = matches!(
-            placed,
-            Err(AdminError::Metadata(MetadataError::BadTarget { .. }))
-        );
-        if is_refused {
-            // Nothing moves, so the nodes are as they were.
-            let nodes = planned.nodes.iter();
-            for node in nodes.filter(|node| !planned.layout.is_drained(node)) {
-                self.set_drained(node, false).await?;
+    }
+
+    /// Adds the nodes to `marked` that took shards until then.
+    async fn mark_and_plan(
+        &self,
+        departure: &Departure,
+        marked: &mut BTreeSet<NodeId>,
+    ) -> Result<Emptying, AdminError> {
+        let registered = registered_stores(self.keys).await?;
+        let nodes = departure.nodes().into_iter();
+        // The plan refuses those that are not known.
+        for node in nodes.filter(|node| registered.iter().any(|store| store.node == *node)) {
+            if !self.set_drained(&node, true).await? {
+                marked.insert(node);
             }
         }
-        placed
+        self.plan_departure(departure).await
+    }
+
+    /// Lets the nodes take shards again that took some before, as an error keeps all shards where they are.
+    async fn unmark(
+        &self,
+        departure: &Departure,
+        marked: &BTreeSet<NodeId>,
+        error: AdminError,
+    ) -> AdminError {
+        for node in marked {
+            if let Err(failed) = self.set_drained(node, false).await {
+                return unfinished(departure, failed.into());
+            }
+        }
+        error
+    }
+
+    /// What nodes hold, copy, or are to hold that are to hold nothing.
+    ///
+    /// # Errors
+    /// If the metadata cannot be read.
+    pub async fn held_still(
+        &self,
+        departure: &Departure,
+    ) -> Result<BTreeMap<NodeId, ShardSet>, AdminError> {
+        let mut held = BTreeMap::new();
+        for node in departure.nodes() {
+            match check_holds_nothing(self.keys, &node).await {
+                Err(MetadataError::StillHolds { node, shards }) => {
+                    held.insert(node, shards);
+                }
+                holds_nothing => holds_nothing?,
+            }
+        }
+        Ok(held)
     }
 
     /// Lets a node take shards again.
@@ -115,12 +185,19 @@ impl Admin<'_> {
     /// If it has not registered.
     pub async fn undrain(&self, node: &NodeId) -> Result<(), AdminError> {
         self.check_known(node).await?;
-        self.set_drained(node, false).await
+        self.set_drained(node, false).await?;
+        Ok(())
     }
 
-    async fn set_drained(&self, node: &NodeId, is_drained: bool) -> Result<(), AdminError> {
-        let change = |settings: &mut NodeSettings| settings.is_drained = is_drained;
-        Ok(change_node_settings(self.keys, node, change).await?)
+    /// Answers whether the node was drained before.
+    async fn set_drained(&self, node: &NodeId, is_drained: bool) -> Result<bool, MetadataError> {
+        let was_drained = AtomicBool::new(false);
+        let change = |settings: &mut NodeSettings| {
+            was_drained.store(settings.is_drained, Ordering::Relaxed);
+            settings.is_drained = is_drained;
+        };
+        change_node_settings(self.keys, node, change).await?;
+        Ok(was_drained.into_inner())
     }
 
     /// Forgets a node that is stopped and holds nothing.
@@ -143,5 +220,21 @@ impl Admin<'_> {
                 done => return Ok(done?),
             }
         }
+    }
+}
+
+fn unfinished(departure: &Departure, error: AdminError) -> AdminError {
+    let nodes = departure.nodes();
+    let are = if nodes.len() == 1 { "is" } else { "are" };
+    let undrain = nodes
+        .iter()
+        .map(|node| format!("`simshard cluster undrain {node}`"));
+    let undrain = undrain.collect::<Vec<String>>().join(", ");
+    AdminError::Unfinished {
+        state: format!(
+            "{} {are} drained, and not all shards are told to move: run this command again, or {undrain}",
+            names(&nodes)
+        ),
+        cause: Box::new(error),
     }
 }

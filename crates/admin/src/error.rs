@@ -3,8 +3,8 @@
 use simshard_cluster::MetadataError;
 use simshard_topology::ShardMapError;
 
-/// Why an operation was refused, or failed. All but [`AdminError::Metadata`] are refusals: nothing is wrong with the cluster,
-/// and the message says what to do.
+/// Why an operation was refused, or failed. All but [`AdminError::Metadata`] and [`AdminError::Unfinished`] are refusals:
+/// nothing is wrong with the cluster, and the message says what to do.
 #[derive(Debug, thiserror::Error)]
 pub enum AdminError {
     /// No node of this name has registered.
@@ -21,6 +21,14 @@ pub enum AdminError {
         "another operator has changed the plan meanwhile: see `simshard cluster rebalance show`"
     )]
     OtherOperator,
+    /// Some of it is done, and some is not.
+    #[error("{cause}; {state}")]
+    Unfinished {
+        /// What is done, and what to do now.
+        state: String,
+        /// Why the rest is not.
+        cause: Box<AdminError>,
+    },
     /// The metadata cannot be read or written, or refuses.
     #[error(transparent)]
     Metadata(#[from] MetadataError),

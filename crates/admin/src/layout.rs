@@ -8,7 +8,7 @@ use simshard_topology::replication::{ShardRecords, StoreId};
 use simshard_topology::{Candidate, NodeId, Plan, ShardId, ShardMap, ShardSet, ShardWeights, plan};
 
 use crate::asked::Cluster;
-use crate::checks::{check_answer, check_room};
+use crate::checks::check_answer;
 use crate::{Admin, AdminError};
 
 /// What a shard takes beside its documents, in documents. So a cluster that holds little is shared evenly.
@@ -125,7 +125,7 @@ impl Layout {
             let planned = plan.moves.get(&shard);
             planned.map_or_else(|| nodes_of(&self.map, shard), |moved| moved.to.clone())
         })?;
-        check_room(&self.cluster, &self.map, &after)
+        self.check_room(&after)
     }
 
     /// The next map, in which these nodes hold each shard.
@@ -167,7 +167,7 @@ impl Layout {
         replicas: usize,
     ) -> Result<Plan, AdminError> {
         let plan = self.planned(&self.weights(admin), nodes, replicas, &BTreeSet::new())?;
-        check_room(&self.cluster, &self.map, &plan.map)?;
+        self.check_room(&plan.map)?;
         Ok(plan)
     }
 
@@ -243,7 +243,7 @@ impl Layout {
             let moved = shards.contains(shard).then(|| nodes.clone());
             moved.unwrap_or_else(|| nodes_of(&self.map, shard))
         })?;
-        check_room(&self.cluster, &self.map, &after)?;
+        self.check_room(&after)?;
         Ok(after)
     }
 

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use simshard_topology::{Balance, NodeId, ShardId, ShardMap, ShardSet};
 
-use crate::checks::{check_answer, check_room};
+use crate::checks::check_answer;
 use crate::layout::{Layout, names, nodes_of};
 use crate::{Admin, AdminError};
 
@@ -60,7 +60,7 @@ impl Layout {
             let others = others.filter(|node| !kept.contains(*node)).cloned();
             kept.iter().cloned().chain(others).take(replicas).collect()
         })?;
-        check_room(&self.cluster, &self.map, &after)?;
+        self.check_room(&after)?;
         let then = self.planned_from(&after, &weights, &takers, replicas)?;
         let unmet = plan.unmet.iter().map(ToString::to_string);
         Ok(Leaving {
@@ -102,7 +102,7 @@ impl Layout {
             nodes.collect()
         })?;
         self.check_whole(shards, &after)?;
-        check_room(&self.cluster, &self.map, &after)?;
+        self.check_room(&after)?;
         Ok(Leaving {
             unmet: self.silent_beside(held, &leaving),
             balance: None,

@@ -11,6 +11,7 @@ mod checks;
 mod draining;
 mod error;
 mod estimate;
+mod lacking_room;
 mod layout;
 mod leaving;
 mod moving;
@@ -19,6 +20,8 @@ mod placing;
 mod plans;
 mod races;
 mod replication;
+#[cfg(test)]
+mod scene;
 mod settings;
 mod shards;
 mod shares;
@@ -29,9 +32,10 @@ mod upgrade;
 use simshard_cluster::{KeyValueStore, MetadataError};
 
 pub use asked::{ANSWER_TIMEOUT, Cluster, Reports, ask};
-pub use draining::Emptying;
+pub use draining::{Departure, Emptying};
 pub use error::AdminError;
 pub use estimate::Estimate;
+pub use lacking_room::without_room_text;
 pub use moving::Moving;
 pub use nodes::KnownNode;
 pub use placing::{Open, Placing, Progress};

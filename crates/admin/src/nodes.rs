@@ -6,9 +6,10 @@ use futures_util::future::join_all;
 use simshard_cluster::{
     MetadataError, NodeSettings, RegisteredStore, registered_stores, waiting_stores,
 };
+use simshard_node::StoreAnswer;
 use simshard_topology::replication::StoreId;
 
-use crate::asked::{self, Reports, settings};
+use crate::asked::{answer_of, settings};
 use crate::{Admin, AdminError};
 
 /// A node that has registered.
@@ -24,8 +25,8 @@ pub struct KnownNode {
     pub settings: NodeSettings,
 }
 
-/// The stores that have registered, and what those that answer have on disk.
-pub(crate) type Asked = [(RegisteredStore, Option<Reports>)];
+/// The stores that have registered, and what those answer that live.
+pub(crate) type Asked = [(RegisteredStore, Option<StoreAnswer>)];
 
 impl Admin<'_> {
     /// The nodes that have registered, by their names.
@@ -36,8 +37,8 @@ impl Admin<'_> {
         let asked = self.ask_all().await?;
         let waiting = waiting_stores(self.keys).await?;
         let mut settings = settings(self).await?;
-        let nodes = asked.into_iter().map(|(store, reports)| {
-            let answers = reports.is_some();
+        let nodes = asked.into_iter().map(|(store, answer)| {
+            let answers = answer.is_some();
             KnownNode {
                 answers,
                 waits: waits(&waiting, store.id, answers),
@@ -48,15 +49,15 @@ impl Admin<'_> {
         Ok(nodes.collect())
     }
 
-    /// The stores that have registered, by the names of their nodes, and what those have on disk that answer now.
+    /// The stores that have registered, by the names of their nodes, and what those answer that live.
     pub(crate) async fn ask_all(
         &self,
-    ) -> Result<Vec<(RegisteredStore, Option<Reports>)>, MetadataError> {
+    ) -> Result<Vec<(RegisteredStore, Option<StoreAnswer>)>, MetadataError> {
         let mut stores = registered_stores(self.keys).await?;
         stores.sort_by(|a, b| a.node.cmp(&b.node));
-        let reports: Vec<_> = stores.iter().map(asked::reports_of).collect();
-        let reports = join_all(reports).await;
-        Ok(stores.into_iter().zip(reports).collect())
+        let answers: Vec<_> = stores.iter().map(answer_of).collect();
+        let answers = join_all(answers).await;
+        Ok(stores.into_iter().zip(answers).collect())
     }
 }
 

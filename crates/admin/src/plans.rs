@@ -267,12 +267,19 @@ impl Admin<'_> {
         Ok(Aborted::Moved { all, arrived })
     }
 
-    /// Since when moves are paused, in seconds since the beginning of 1970; `None` if they are not.
+    /// Since when moves are paused, in seconds since the beginning of 1970; `None` if they are not. Warns of a record that
+    /// is damaged: nodes leave it out, too.
     ///
     /// # Errors
-    /// If the metadata cannot be read, or the record of it is damaged.
+    /// If the metadata cannot be read.
     pub async fn paused(&self) -> Result<Option<u64>, AdminError> {
-        Ok(paused(self.keys).await?)
+        match paused(self.keys).await {
+            Err(error @ MetadataError::BadRecord { .. }) => {
+                self.warn_of_bad(&error);
+                Ok(None)
+            }
+            read => Ok(read?),
+        }
     }
 
     /// Lets no shard begin to move.
@@ -351,4 +358,38 @@ pub(crate) fn moves(layout: &Layout, after: &ShardMap) -> BTreeMap<ShardId, Plan
     moves
         .filter(|(_, planned)| planned.from != planned.to)
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use super::*;
+    use crate::scene::{cluster, put};
+
+    /// What an operator looks at first must not fail for one damaged key.
+    #[tokio::test(start_paused = true)]
+    async fn a_damaged_pause_counts_as_none_and_is_told() {
+        let keys = cluster(1).await;
+        put(&keys, "paused", "{").await;
+        let warnings = AtomicUsize::new(0);
+        let warn = |warning: &str| {
+            assert!(warning.contains("paused"), "{warning}");
+            warnings.fetch_add(1, Ordering::Relaxed);
+        };
+        let admin = Admin::new(&keys, &warn);
+        assert_eq!(admin.paused().await.unwrap(), None);
+        assert_eq!(warnings.load(Ordering::Relaxed), 1);
+        let findings = admin.status().await.unwrap();
+        let moves = findings.iter().find(|found| found.part == "moves").unwrap();
+        assert_eq!(moves.facts["paused"], false);
+        assert_eq!(warnings.load(Ordering::Relaxed), 2);
+        // Each replaces it.
+        assert!(!admin.pause().await.unwrap().was_there);
+        assert!(admin.paused().await.unwrap().is_some());
+        put(&keys, "paused", "{").await;
+        admin.resume().await.unwrap();
+        assert_eq!(admin.paused().await.unwrap(), None);
+        assert_eq!(warnings.load(Ordering::Relaxed), 2);
+    }
 }

@@ -3,18 +3,20 @@
 #[cfg(test)]
 mod tests;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 use simshard_cluster::{
-    CorpusState, RegisteredStore, Targets, Upgrade, paused, recorded_corpora, shard_records,
-    targets, without_record,
+    CorpusState, RegisteredStore, Targets, Upgrade, recorded_corpora, shard_records, targets,
+    without_record,
 };
+use simshard_node::StoreAnswer;
 use simshard_runtime::terminal::counted;
 use simshard_topology::replication::{ShardRecord, ShardRecords, StoreId};
-use simshard_topology::{Balance, ShardSet};
+use simshard_topology::{Balance, ShardId, ShardSet};
 
 use crate::changes::changes;
+use crate::lacking_room::{lacks_room, without_room_text};
 use crate::layout::Layout;
 use crate::nodes::Asked;
 use crate::upgrade::versions;
@@ -58,7 +60,7 @@ impl Admin<'_> {
             short("replicas", &records, lacks_replicas),
             short("hot", &records, lacks_hot),
             learners(&records, &asked),
-            moves(&records, &targets, &asked, paused(keys).await?.is_some()),
+            moves(&records, &targets, &asked, self.paused().await?.is_some()),
             self.balance(&asked).await,
             corpora_of(&states, unrecorded.len()),
             versions(&upgrade, &asked),
@@ -78,7 +80,7 @@ impl Admin<'_> {
     }
 
     async fn balance_now(&self, asked: &Asked) -> Result<(Balance, usize), AdminError> {
-        let silent = asked.iter().find(|(_, reports)| reports.is_none());
+        let silent = asked.iter().find(|(_, answer)| answer.is_none());
         if let Some((store, _)) = silent {
             let problem = format!("{} does not answer", store.node);
             return Err(AdminError::Refused(problem));
@@ -114,7 +116,7 @@ fn nodes(records: &ShardRecords, targets: &Targets, asked: &Asked) -> Finding {
         records.values().any(|record| record.names(store.id))
             || targets.values().any(|nodes| nodes.contains(&store.node))
     };
-    let silent = asked.iter().filter(|(_, reports)| reports.is_none());
+    let silent = asked.iter().filter(|(_, answer)| answer.is_none());
     let (holding, empty): (Vec<_>, Vec<_>) = silent
         .map(|(store, _)| store)
         .partition(|store| matters(store));
@@ -142,19 +144,40 @@ fn nodes(records: &ShardRecords, targets: &Targets, asked: &Asked) -> Finding {
     finding("nodes", silent.is_empty(), details, facts)
 }
 
-/// Whether all searches can be answered.
+/// Whether all searches can be answered: by a hot replica that lives, and has made its tables. One that is too busy to tell
+/// of its tables counts as one that has.
 fn searches(records: &ShardRecords, asked: &Asked) -> Finding {
-    let answering = asked.iter().filter(|(_, reports)| reports.is_some());
-    let answering: BTreeSet<StoreId> = answering.map(|(store, _)| store.id).collect();
-    let lacks = |record: &ShardRecord| {
-        let mut hot = record.in_sync.iter().filter(|entry| entry.hot);
-        !hot.any(|entry| answering.contains(&entry.store))
+    let answers: BTreeMap<StoreId, &StoreAnswer> = asked
+        .iter()
+        .filter_map(|(store, answer)| Some((store.id, answer.as_ref()?)))
+        .collect();
+    let has_tables = |shard: ShardId, answer: &StoreAnswer| {
+        let news = answer.news();
+        news.is_none_or(|news| !news.unbuilt.contains(shard))
     };
-    let shards = shards_where(records, lacks);
-    let details = if shards.is_empty() {
+    let (mut silent, mut unbuilt) = (ShardSet::EMPTY, ShardSet::EMPTY);
+    for (&shard, record) in records {
+        let hot = record.in_sync.iter().filter(|entry| entry.hot);
+        let hot = hot.filter_map(|entry| answers.get(&entry.store));
+        let hot: Vec<_> = hot.collect();
+        if hot.is_empty() {
+            silent.insert(shard);
+        } else if !hot.iter().any(|answer| has_tables(shard, answer)) {
+            unbuilt.insert(shard);
+        }
+    }
+    let problems = [
+        ("no hot replica answers", silent),
+        ("tables are being made", unbuilt),
+    ];
+    let problems = problems.iter().filter(|(_, shards)| !shards.is_empty());
+    let problems = problems.map(|(problem, shards)| format!("{problem}: {shards}"));
+    let problems: Vec<String> = problems.collect();
+    let unanswered = silent.union(&unbuilt);
+    let details = if problems.is_empty() {
         "each shard has a hot replica that answers".to_owned()
     } else {
-        format!("no hot replica answers: {shards}")
+        problems.join("; ")
     };
     let rebuilt = shards_where(records, ShardRecord::is_rebuilt);
     let details = if rebuilt.is_empty() {
@@ -162,8 +185,12 @@ fn searches(records: &ShardRecords, asked: &Asked) -> Finding {
     } else {
         format!("{details}; being rebuilt, by `simshard cluster force --rebuild`: {rebuilt}")
     };
-    let facts = json!({ "unanswered": shards.to_string(), "rebuilt": rebuilt.to_string() });
-    finding("searches", shards.is_empty(), details, facts)
+    let facts = json!({
+        "unanswered": unanswered.to_string(),
+        "unbuilt": unbuilt.to_string(),
+        "rebuilt": rebuilt.to_string(),
+    });
+    finding("searches", unanswered.is_empty(), details, facts)
 }
 
 fn lacks_replicas(record: &ShardRecord) -> bool {
@@ -230,25 +257,44 @@ fn texts(by_node: &BTreeMap<String, ShardSet>) -> BTreeMap<&str, String> {
         .collect()
 }
 
-/// The shards that are to go to nodes which do not hold them yet. One that does not answer takes none.
+/// The shards that are to go to nodes which do not hold them yet. One that does not answer, or lacks room, takes none.
 fn moves(records: &ShardRecords, targets: &Targets, asked: &Asked, are_paused: bool) -> Finding {
     let mut by_node: BTreeMap<String, ShardSet> = BTreeMap::new();
+    let mut without_room: BTreeMap<String, ShardSet> = BTreeMap::new();
     let mut are_well = true;
     for (shard, nodes) in targets {
         for node in nodes {
+            let record = &records[shard];
             let known = asked.iter().find(|(store, _)| store.node == *node);
-            let holds = known.is_some_and(|(store, _)| records[shard].in_sync(store.id).is_some());
-            if !holds {
-                by_node.entry(node.to_string()).or_default().insert(*shard);
-                are_well &= known.is_some_and(|(_, reports)| reports.is_some());
+            let holds = known.is_some_and(|(store, _)| record.in_sync(store.id).is_some());
+            if holds {
+                continue;
+            }
+            by_node.entry(node.to_string()).or_default().insert(*shard);
+            let Some((store, Some(answer))) = known else {
+                are_well = false;
+                continue;
+            };
+            let news = answer.news();
+            if news.is_some_and(|news| lacks_room(news, store.id, *shard, record)) {
+                are_well = false;
+                let shards = without_room.entry(node.to_string()).or_default();
+                shards.insert(*shard);
             }
         }
     }
     let mut details = of_nodes(&by_node, "is to hold", "no shard is to move");
+    if !without_room.is_empty() {
+        details += &format!("; {}", without_room_text(&without_room));
+    }
     if are_paused {
         details += "; paused, until `simshard cluster rebalance resume`";
     }
-    let facts = json!({ "moving": texts(&by_node), "paused": are_paused });
+    let facts = json!({
+        "moving": texts(&by_node),
+        "without_room": texts(&without_room),
+        "paused": are_paused,
+    });
     finding("moves", are_well, details, facts)
 }
 

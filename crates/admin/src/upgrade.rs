@@ -175,7 +175,7 @@ fn processes(upgrade: &Upgrade, asked: &Asked) -> Vec<Process> {
 /// Whether the node of a store answered.
 fn answers(asked: &Asked, store: &RegisteredStore) -> bool {
     let mut asked = asked.iter();
-    asked.any(|(other, reports)| other.id == store.id && reports.is_some())
+    asked.any(|(other, answer)| other.id == store.id && answer.is_some())
 }
 
 /// What keeps the level from being raised, of a process. `unshown` says it of one that shows nothing.

@@ -87,7 +87,7 @@ const fn is_operators_mistake(error: &MetadataError) -> bool {
 fn is_bad_operation(error: &AdminError) -> bool {
     match error {
         AdminError::UnknownNode(_) | AdminError::Impossible(_) => true,
-        AdminError::Refused(_) | AdminError::OtherOperator => false,
+        AdminError::Refused(_) | AdminError::OtherOperator | AdminError::Unfinished { .. } => false,
         AdminError::Metadata(error) => is_operators_mistake(error),
     }
 }

@@ -197,7 +197,7 @@ impl pb::shard_service_server::ShardService for ShardGrpc {
         request: Request<pb::ScrubShardRequest>,
     ) -> Result<Response<Self::ScrubShardStream>, Status> {
         let layout = Arc::clone(&self.layout.borrow());
-        let messages = scrub(&self.engine, layout, request.into_inner())?;
+        let messages = scrub(&self.engine, layout, &request.into_inner())?;
         Ok(Response::new(Box::pin(ReceiverStream::new(messages))))
     }
 
@@ -303,6 +303,7 @@ impl pb::shard_service_server::ShardService for ShardGrpc {
             reached: reached.into(),
             lacks_room: Some(peers.room() <= Room::Little),
             has_room_for_copies: Some(peers.room() == Room::Ample),
+            bytes_for_copies: peers.bytes_for_copies(),
             has_counted,
             counted_shards: counts.keys().map(|shard| shard.0.into()).collect(),
             document_counts: counts.into_values().collect(),

@@ -32,7 +32,7 @@ pub use peers::{
     compare_shard, scrub_shard, settle_shards, sum_cells_of,
 };
 pub use peers::{PAUSE_BETWEEN_STEPS, Takeover};
-pub use peers::{StoreNews, answers, ask_store, ask_store_to_count, heard_of};
+pub use peers::{StoreAnswer, StoreNews, answers, ask_store, ask_store_to_count, heard_of};
 pub use registration::{
     Registration, RegistrationError, check_directory, check_heard, check_runs_nowhere,
 };

@@ -203,13 +203,13 @@ impl Node {
         );
         let leaving = async {
             leave(membership, &shutdown, &stopping).await;
-            pending().await
+            pending::<()>().await;
         };
         tokio::select! {
             failure = engine.failure() => return Err(ServeError::Storage(failure)),
             problem = stay_member(membership, &*metadata) => return Err(problem),
             served = served => served?,
-            never = leaving => never,
+            () = leaving => {}
         }
         let closing = Arc::clone(&engine);
         let closed = tokio::task::spawn_blocking(move || closing.close()).await;

@@ -40,6 +40,16 @@ pub(crate) struct DiskSpace {
     last: Mutex<Option<(Instant, Room)>>,
 }
 
+/// How many bytes may be written until there is no room for copies any more.
+pub(crate) fn bytes_for_copies(space: Space) -> u64 {
+    let Space { used, free } = space;
+    let [(_, most_percent, free_bytes), ..] = LEAST;
+    let most = (u128::from(used) + u128::from(free)) * u128::from(most_percent) / 100;
+    let below_share = most.saturating_sub(u128::from(used));
+    let below_share = u64::try_from(below_share).unwrap_or(u64::MAX);
+    below_share.max(free.saturating_sub(free_bytes))
+}
+
 impl DiskSpace {
     /// Of the disk that holds this directory.
     pub(crate) fn new(directory: Arc<dyn Directory>) -> Self {
@@ -47,6 +57,11 @@ impl DiskSpace {
             directory,
             last: Mutex::default(),
         }
+    }
+
+    /// How many bytes of copies there is room for, where the system says how much space there is.
+    pub(crate) fn bytes_for_copies(&self) -> Option<u64> {
+        self.directory.space().map(bytes_for_copies).ok()
     }
 
     /// How much there is. Where the system does not say, it is taken for ample: writing will tell.
@@ -112,6 +127,27 @@ mod tests {
             Room::None,
         ];
         assert_eq!(rooms, expected);
+    }
+
+    /// Then there is none for more.
+    #[test]
+    fn a_disk_takes_copies_up_to_the_mark() {
+        let of = |used, free| bytes_for_copies(Space { used, free });
+        assert_eq!(
+            [0, 84, 85, 99].map(|used| of(used, 100 - used)),
+            [85, 1, 0, 0]
+        );
+        let (used, free) = (300 << 30, 50 << 30);
+        let bytes = of(used, free);
+        assert_eq!(bytes, 30 << 30);
+        let after = |bytes| {
+            room(Space {
+                used: used + bytes,
+                free: free - bytes,
+            })
+        };
+        assert_eq!(after(bytes), Room::Ample);
+        assert_eq!(after(bytes + 1), Room::Enough);
     }
 
     #[test]

@@ -4,9 +4,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use simshard_cluster::{MemoryKeyValues, NodeSettings, RegisteredStore, SettingsOfNodes, Targets};
+use simshard_node::StoreAnswer;
 use simshard_topology::replication::{Epoch, ShardRecord, ShardRecords, StoreId};
 
 use super::*;
+use crate::asked::tests::news;
 use crate::asked::{Cluster, Reports};
 
 fn id(number: u8) -> StoreId {
@@ -46,7 +48,10 @@ impl Scene {
         };
         let reports: Reports = ShardId::all().map(|shard| (shard, Epoch::FIRST)).collect();
         let alive = (1..=self.nodes).filter(|number| !self.dead.contains(number));
-        let reports = alive.map(|number| (id(number), reports.clone()));
+        let answers = alive.map(|number| {
+            let answer = StoreAnswer::News(news(reports.clone()));
+            (id(number), answer)
+        });
         let drained = |number: &u8| {
             let settings = NodeSettings {
                 is_drained: true,
@@ -57,7 +62,7 @@ impl Scene {
         let settings: SettingsOfNodes = self.drained.iter().map(drained).collect();
         Cluster::of_test(
             (1..=self.nodes).map(store).collect(),
-            reports.collect(),
+            answers.collect(),
             settings,
         )
     }
@@ -274,4 +279,41 @@ fn a_node_takes_the_place_of_a_dead_one_though_another_one_is_dead() {
         told.starts_with("n2 does not answer: it keeps shards"),
         "{told}"
     );
+}
+
+/// Else the disk would fill up on the way, and the plan would never end.
+#[test]
+fn what_a_node_has_no_room_for_is_refused_with_figures() {
+    let scene = Scene {
+        nodes: 3,
+        dead: vec![],
+        drained: vec![],
+        want: 1,
+    };
+    let mut layout = scene.layout(|shard| (vec![shard.0 / 0x80 + 1], None));
+    let stored = ShardId::all().map(|shard| (shard, 1_000_000_000));
+    let stored: BTreeMap<ShardId, u64> = stored.collect();
+    for number in [1, 2] {
+        layout.cluster.told_of(id(number)).stored_bytes = stored.clone();
+    }
+    // None but the third one tells how much it takes.
+    let all = "00-7f".parse().unwrap();
+    let to_n3 = |layout: &Layout| layout.moved(all, &set(&[3])).map(drop);
+    to_n3(&layout).unwrap();
+    layout.cluster.told_of(id(3)).bytes_for_copies = Some(128_000_000_000);
+    to_n3(&layout).unwrap();
+    layout.cluster.told_of(id(3)).bytes_for_copies = Some(127_000_000_000);
+    let refused = to_n3(&layout).unwrap_err().to_string();
+    assert_eq!(
+        refused,
+        "n3 has too little room on its disk for copies of shards 00-7f: they take 128 GB, and it takes 127 GB until its \
+         disk is too full for copies; make room there, let it take fewer shards, or drain it"
+    );
+    let replaced = layout.replaced(&node(1), &node(3)).err().unwrap();
+    assert_eq!(replaced.to_string(), refused);
+    layout.cluster.told_of(id(3)).bytes_for_copies = Some(1_000_000_000);
+    let drained = drain(&layout, &[1]).err().unwrap();
+    assert!(drained.starts_with("n3 has too little room"), "{drained}");
+    // What it holds already is no copy.
+    assert!(layout.moved(all, &set(&[1])).is_ok());
 }

@@ -1,13 +1,16 @@
 //! What each part says of clusters that are well, and of others.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use simshard_cluster::MemoryKeyValues;
+use simshard_node::{StoreAnswer, StoreNews};
+use simshard_topology::NodeId;
 use simshard_topology::replication::{Epoch, Learner};
-use simshard_topology::{NodeId, ShardId};
 
 use super::*;
 use crate::asked::Reports;
+use crate::asked::tests::news;
 use crate::leaving::tests::Scene;
 
 /// As `simshard cluster status` prints them.
@@ -30,7 +33,7 @@ fn id(number: u8) -> StoreId {
 }
 
 /// Three nodes. Those that answer have the first record of each shard.
-fn asked(answering: &[u8]) -> Vec<(RegisteredStore, Option<Reports>)> {
+fn asked(answering: &[u8]) -> Vec<(RegisteredStore, Option<StoreAnswer>)> {
     let store = |number: u8| RegisteredStore {
         id: id(number),
         node: NodeId::new(&format!("n{number}")).unwrap(),
@@ -42,9 +45,19 @@ fn asked(answering: &[u8]) -> Vec<(RegisteredStore, Option<Reports>)> {
         is_replacement: false,
     };
     let reports: Reports = ShardId::all().map(|shard| (shard, Epoch::FIRST)).collect();
-    let reports = |number| answering.contains(&number).then(|| reports.clone());
-    let stores = (1..=3).map(|number| (store(number), reports(number)));
+    let answer = |number| {
+        let told = || StoreAnswer::News(news(reports.clone()));
+        answering.contains(&number).then(told)
+    };
+    let stores = (1..=3).map(|number| (store(number), answer(number)));
     stores.collect()
+}
+
+fn news_of(asked: &mut (RegisteredStore, Option<StoreAnswer>)) -> &mut StoreNews {
+    match asked.1.as_mut().unwrap() {
+        StoreAnswer::News(news) => news,
+        StoreAnswer::Busy => panic!("it tells nothing"),
+    }
 }
 
 /// Three replicas of each shard, two of them hot; of shard 80, other than that.
@@ -102,6 +115,29 @@ fn shards_that_no_hot_replica_answers_for_are_named() {
     assert_eq!(
         searches(&rebuilt, &asked(&[1, 2, 3])).details,
         "no hot replica answers: 80; being rebuilt, by `simshard cluster force --rebuild`: 80"
+    );
+}
+
+/// They are refused until then.
+#[test]
+fn shards_whose_tables_are_being_made_are_named() {
+    let mut asked = asked(&[1, 2, 3]);
+    news_of(&mut asked[0]).unbuilt = "00-55,80".parse().unwrap();
+    // The other hot replica answers for shards 00-55.
+    let one_hot = records(|record| record.in_sync[1].hot = false);
+    let one = searches(&one_hot, &asked);
+    assert_eq!(one.columns(), "searches\tno\ttables are being made: 80");
+    assert_eq!(
+        one.facts,
+        json!({"unanswered": "80", "unbuilt": "80", "rebuilt": "none"})
+    );
+    news_of(&mut asked[1]).unbuilt = "00-55".parse().unwrap();
+    let both = searches(&one_hot, &asked);
+    assert_eq!(both.details, "tables are being made: 00-55,80");
+    asked[0].1 = None;
+    assert_eq!(
+        searches(&one_hot, &asked).details,
+        "no hot replica answers: 80; tables are being made: 00-55"
     );
 }
 
@@ -181,6 +217,17 @@ fn changes_that_wait_are_named_with_what_ends_the_wait() {
     );
 }
 
+#[test]
+fn changes_wait_for_no_node_that_is_only_too_busy_to_tell_of_its_shards() {
+    let mut asked = asked(&[2]);
+    for busy in [0, 2] {
+        asked[busy].1 = Some(StoreAnswer::Busy);
+    }
+    assert!(changes(&records(|_| {}), &asked).is_well);
+    let all = nodes(&records(|_| {}), &Targets::new(), &asked);
+    assert_eq!(all.columns(), "nodes\tyes\t3 of 3 answer");
+}
+
 /// An operator who lets a node go on alone would leave out a store that may run.
 #[test]
 fn a_store_without_a_record_is_to_register_before_a_shard_is_forced() {
@@ -229,8 +276,7 @@ fn a_forced_shard_that_waits_is_named() {
     let of_removed = "80 wait for a removed node: start one of them, or else let n1 go on";
     assert!(found.details.contains(of_removed), "{}", found.details);
     let epoch = records[&ShardId(0x80)].epoch;
-    let reports = asked[0].1.as_mut().unwrap();
-    reports.insert(ShardId(0x80), epoch);
+    news_of(&mut asked[0]).epochs.insert(ShardId(0x80), epoch);
     assert_eq!(changes(&records, &asked).facts["stuck"], "00-7f,81-ff");
 }
 
@@ -266,6 +312,35 @@ fn shards_that_are_to_move_are_named_by_their_nodes() {
         paused.columns(),
         "moves\tyes\tn3 is to hold 80; paused, until `simshard cluster rebalance resume`"
     );
+}
+
+/// Such a move never ends by itself.
+#[test]
+fn a_node_that_lacks_room_for_the_shards_that_it_is_to_hold_is_named() {
+    let mut records = drained(&records(|_| {}), 3);
+    let target = BTreeSet::from(["n1", "n3"].map(|name| NodeId::new(name).unwrap()));
+    let targets: Targets = (0x7f..=0x82)
+        .map(|shard| (ShardId(shard), target.clone()))
+        .collect();
+    let mut asked = asked(&[1, 2, 3]);
+    let news = news_of(&mut asked[2]);
+    news.has_room_for_copies = false;
+    // It held the first of them before, and copies the last.
+    news.epochs.retain(|shard, _| shard.0 == 0x7f);
+    let copied = records.get_mut(&ShardId(0x82)).unwrap();
+    Arc::make_mut(copied).learners.push(Learner {
+        store: id(3),
+        added: Epoch::FIRST,
+    });
+    let found = moves(&records, &targets, &asked, false);
+    assert_eq!(
+        found.columns(),
+        "moves\tno\tn3 is to hold 7f-82; n3 has too little room for 80-81: make room there, or drain it"
+    );
+    assert_eq!(found.facts["without_room"], json!({"n3": "80-81"}));
+    news_of(&mut asked[2]).has_room_for_copies = true;
+    let found = moves(&records, &targets, &asked, false);
+    assert_eq!(found.columns(), "moves\tyes\tn3 is to hold 7f-82");
 }
 
 #[test]

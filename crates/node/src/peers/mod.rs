@@ -44,12 +44,12 @@ mod steps;
 pub use cadence::PAUSE_BETWEEN_STEPS;
 pub(crate) use news::{columns_of, records_of};
 pub(crate) use pings::SOON;
-pub use pings::{StoreNews, answers, ask_store, ask_store_to_count, heard_of};
-pub(crate) use scrubbing::{OwnShard, agree, scrub, sum_cells};
+pub use pings::{StoreAnswer, StoreNews, answers, ask_store, ask_store_to_count, heard_of};
 pub use scrubbing::{
     MOST_DIFFERENCES, ReplicaState, ScrubDifference, ScrubError, ScrubOptions, ScrubSummary,
     compare_shard, scrub_shard, settle_shards, sum_cells_of,
 };
+pub(crate) use scrubbing::{OwnShard, agree, scrub, sum_cells};
 
 use std::collections::BTreeSet;
 use std::num::NonZeroU32;
@@ -119,6 +119,8 @@ pub(crate) struct Peers {
     paused: watch::Sender<Option<Arc<Vec<u64>>>>,
     /// How much room this store has.
     room: watch::Sender<Room>,
+    /// How many bytes of copies this store has room for, where that is known.
+    bytes_for_copies: watch::Sender<Option<u64>>,
     /// Whether this node reaches those that would come.
     reach: Reach,
     /// The latest records of which other stores told.
@@ -150,6 +152,7 @@ impl Peers {
             settings: watch::Sender::default(),
             paused: watch::Sender::default(),
             room: watch::Sender::new(Room::Ample),
+            bytes_for_copies: watch::Sender::default(),
             reach: Reach::default(),
             told: watch::Sender::default(),
         }
@@ -185,6 +188,11 @@ impl Peers {
     /// How much room this store has for more.
     pub(crate) fn room(&self) -> Room {
         *self.room.borrow()
+    }
+
+    /// How many bytes of copies this store has room for, where that is known.
+    pub(crate) fn bytes_for_copies(&self) -> Option<u64> {
+        *self.bytes_for_copies.borrow()
     }
 
     /// Whether this node reaches stores that ask for it.

@@ -19,8 +19,10 @@ pub(super) async fn run(peers: &Peers, engine: &Arc<Engine>) {
     loop {
         ticks.tick().await;
         let engine = Arc::clone(engine);
-        if let Ok(room) = tokio::task::spawn_blocking(move || engine.room()).await {
+        let look = move || (engine.room(), engine.bytes_for_copies());
+        if let Ok((room, bytes)) = tokio::task::spawn_blocking(look).await {
             peers.room.send_replace(room);
+            peers.bytes_for_copies.send_replace(bytes);
         }
     }
 }

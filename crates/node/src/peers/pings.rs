@@ -173,8 +173,7 @@ fn take(
             }
             true
         }
-        // A node with too much to do lives.
-        Err(status) if Reason::of(&status) == Some(Reason::Overloaded) => {
+        Err(status) if is_busy(&status) => {
             peers.note_life(store);
             true
         }
@@ -191,8 +190,33 @@ pub async fn answers(address: &str, store: StoreId) -> bool {
     let answer = client.ping(pb::PingRequest::default());
     match timeout(ANSWER_TIMEOUT, answer).await {
         Ok(Ok(answer)) => answer.into_inner().store == store.0,
-        Ok(Err(status)) => Reason::of(&status) == Some(Reason::Overloaded),
+        Ok(Err(status)) => is_busy(&status),
         Err(_elapsed) => false,
+    }
+}
+
+/// Whether a node refuses to answer as it has too much to do: then it lives.
+fn is_busy(status: &Status) -> bool {
+    Reason::of(status) == Some(Reason::Overloaded)
+}
+
+/// What a node answers that is asked about its store.
+#[derive(Clone, Debug)]
+pub enum StoreAnswer {
+    /// It lives, and has too much to do to tell more.
+    Busy,
+    /// It tells.
+    News(StoreNews),
+}
+
+impl StoreAnswer {
+    /// What it tells, unless it is too busy.
+    #[must_use]
+    pub const fn news(&self) -> Option<&StoreNews> {
+        match self {
+            Self::Busy => None,
+            Self::News(news) => Some(news),
+        }
     }
 }
 
@@ -200,13 +224,15 @@ pub async fn answers(address: &str, store: StoreId) -> bool {
 #[derive(Clone, Debug)]
 pub struct StoreNews {
     /// The epochs of the shards that it has on disk.
-    pub epochs: Vec<(ShardId, Epoch)>,
+    pub epochs: BTreeMap<ShardId, Epoch>,
     /// Whether it has room for copies of shards that it never held.
     pub has_room_for_copies: bool,
+    /// How many bytes of copies it takes until it has no room for more. `None` if it did not say.
+    pub bytes_for_copies: Option<u64>,
     /// The shards whose tables it has yet to make.
     pub unbuilt: ShardSet,
     /// The documents stored in each shard that it searches, over all corpora. Shards without any are left out. `None` if
-    /// it was not asked, is too busy, or of a version that does not count.
+    /// it was not asked, is too busy to count, or of a version that does not count.
     pub document_counts: Option<BTreeMap<ShardId, u64>>,
     /// The bytes of each shard that it stores, on disk and waiting for it. Empty where it has not counted.
     pub stored_bytes: BTreeMap<ShardId, u64>,
@@ -214,7 +240,7 @@ pub struct StoreNews {
 
 /// Asks a node that has registered itself at `address` about its store. `None` if it does not answer within `patience`,
 /// or another store does.
-pub async fn ask_store(address: &str, store: StoreId, patience: Duration) -> Option<StoreNews> {
+pub async fn ask_store(address: &str, store: StoreId, patience: Duration) -> Option<StoreAnswer> {
     ask_for_news(address, store, patience, false).await
 }
 
@@ -223,7 +249,7 @@ pub async fn ask_store_to_count(
     address: &str,
     store: StoreId,
     patience: Duration,
-) -> Option<StoreNews> {
+) -> Option<StoreAnswer> {
     ask_for_news(address, store, patience, true).await
 }
 
@@ -232,20 +258,28 @@ async fn ask_for_news(
     store: StoreId,
     patience: Duration,
     counts_documents: bool,
-) -> Option<StoreNews> {
+) -> Option<StoreAnswer> {
     let mut client = ShardServiceClient::new(Link::to(address)?.channel);
     let request = pb::PingRequest {
         counts_documents,
         ..pb::PingRequest::default()
     };
-    let answer = timeout(patience, client.ping(request)).await.ok()?.ok()?;
-    let answer = answer.into_inner();
-    let sign = sign_of(&answer, store).ok()?;
+    match timeout(patience, client.ping(request)).await.ok()? {
+        Ok(answer) => news_of(&answer.into_inner(), store).map(StoreAnswer::News),
+        Err(status) => is_busy(&status).then_some(StoreAnswer::Busy),
+    }
+}
+
+/// What an answer tells, if it is of this store.
+fn news_of(answer: &pb::PingResponse, store: StoreId) -> Option<StoreNews> {
+    let sign = sign_of(answer, store).ok()?;
+    let reports = sign.reports.unwrap_or_default();
     Some(StoreNews {
         unbuilt: sign.unbuilt,
-        epochs: sign.reports.unwrap_or_default(),
+        epochs: reports.into_iter().collect(),
         // One of an earlier version does not say: it stays away by itself.
         has_room_for_copies: answer.has_room_for_copies != Some(false),
+        bytes_for_copies: answer.bytes_for_copies,
         document_counts: answer
             .has_counted
             .then(|| by_shard(&answer.counted_shards, &answer.document_counts)),
@@ -322,7 +356,69 @@ fn sign_of(answer: &pb::PingResponse, store: StoreId) -> Result<Sign, Status> {
 
 #[cfg(test)]
 mod tests {
+    use std::convert::Infallible;
+    use std::future::{Ready, ready};
+    use std::net::SocketAddr;
+    use std::task::{Context, Poll};
+
+    use simshard_proto::shard::v1::shard_service_server::SERVICE_NAME;
+    use tokio::net::TcpListener;
+    use tokio_stream::wrappers::TcpListenerStream;
+    use tonic::body::Body;
+    use tonic::codegen::{Service, http};
+    use tonic::server::NamedService;
+    use tonic::transport::Server;
+
     use super::*;
+
+    /// A node that refuses whatever it is asked, for one reason.
+    #[derive(Clone)]
+    struct Refusing(Reason);
+
+    impl NamedService for Refusing {
+        const NAME: &'static str = SERVICE_NAME;
+    }
+
+    impl Service<http::Request<Body>> for Refusing {
+        type Response = http::Response<Body>;
+        type Error = Infallible;
+        type Future = Ready<Result<http::Response<Body>, Infallible>>;
+
+        fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+            Poll::Ready(Ok(()))
+        }
+
+        fn call(&mut self, _: http::Request<Body>) -> Self::Future {
+            ready(Ok(self.0.status("not now", []).into_http()))
+        }
+    }
+
+    /// Serves until what it returns is dropped.
+    async fn serve(node: Refusing) -> (SocketAddr, AbortOnDropHandle<()>) {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let incoming = TcpListenerStream::new(listener);
+        let serving = Server::builder().add_service(node);
+        let serving = async { serving.serve_with_incoming(incoming).await.unwrap() };
+        (address, AbortOnDropHandle::new(tokio::spawn(serving)))
+    }
+
+    /// Operators act on nodes that they take for dead.
+    #[tokio::test]
+    async fn a_node_that_is_too_busy_to_tell_of_its_store_lives_and_one_that_cannot_is_silent() {
+        let store = StoreId([1; 16]);
+        let patience = Duration::from_secs(30);
+        for (reason, lives) in [(Reason::Overloaded, true), (Reason::Stopping, false)] {
+            let (address, _serving) = serve(Refusing(reason)).await;
+            let address = format!("http://{address}");
+            let told = ask_store(&address, store, patience).await;
+            assert_eq!(told.is_some(), lives, "{reason:?}");
+            assert!(told.is_none_or(|answer| answer.news().is_none()));
+            let counted = ask_store_to_count(&address, store, patience).await;
+            assert_eq!(counted.is_some(), lives, "{reason:?}");
+            assert_eq!(answers(&address, store).await, lives, "{reason:?}");
+        }
+    }
 
     /// A node of an earlier version cannot say whether it reaches this one: that must not keep it away.
     #[test]

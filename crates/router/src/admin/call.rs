@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use simshard_admin::{Admin, AdminError, Emptying, ReplicationPlan};
+use simshard_admin::{Admin, AdminError, Departure, Emptying, ReplicationPlan};
 use simshard_cluster::KeyValueStore;
 use simshard_proto::{Reason, admin::v1 as pb};
 use simshard_topology::ShardSet;
@@ -71,17 +71,26 @@ impl Call {
         }
     }
 
-    /// Empties a node as was planned, if it is to be done. Answers the shards that move.
+    /// Empties a node, or only plans that. Answers the plan, and the shards that move.
     pub(super) async fn empty(
         &self,
-        planned: &Emptying,
+        departure: &Departure,
         dry_run: bool,
-    ) -> Result<ShardSet, Status> {
+    ) -> Result<(Emptying, ShardSet), Status> {
         if dry_run {
-            return Ok(ShardSet::EMPTY);
+            let admin = self.admin();
+            let planned = self.in_time(admin.plan_departure(departure)).await?;
+            return Ok((planned, ShardSet::EMPTY));
         }
-        let placing = self.in_time(self.admin().empty(planned)).await?;
-        Ok(placing.unplaced)
+        let departed = self.in_time(self.admin().depart(departure)).await;
+        let (planned, placing) = departed.map_err(|status| match Reason::of(&status) {
+            Some(late @ Reason::DeadlineTooShort) => {
+                let problem = status.message();
+                late.status(format!("{problem}; or undrain the node"), [])
+            }
+            Some(_) | None => status,
+        })?;
+        Ok((planned, placing.unplaced))
     }
 
     /// Changes how many replicas there are as was planned, if it is to be done. Answers the shards that move.

@@ -15,6 +15,7 @@ const fn reason(error: &AdminError) -> Reason {
         AdminError::UnknownNode(_) => Reason::NodeNotFound,
         AdminError::Impossible(_) | AdminError::Refused(_) => Reason::Refused,
         AdminError::OtherOperator => Reason::ChangedMeanwhile,
+        AdminError::Unfinished { cause, .. } => reason(cause),
         AdminError::Metadata(error) => reason_of_metadata(error),
     }
 }

@@ -9,6 +9,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
+use simshard_admin::Departure;
 use simshard_cluster::KeyValueStore;
 use simshard_proto::admin::v1 as pb;
 use simshard_proto::admin::v1::admin_service_server::{AdminService, AdminServiceServer};
@@ -222,9 +223,8 @@ impl AdminService for AdminGrpc {
         let call = self.call(&request)?;
         let pb::DrainNodeRequest { node, dry_run } = request.into_inner();
         let node = decode::node("node", &node)?;
-        let nodes = BTreeSet::from([node]);
-        let planned = call.in_time(call.admin().plan_drain(&nodes)).await?;
-        let moving = call.empty(&planned, dry_run).await?;
+        let departure = Departure::Drain(BTreeSet::from([node]));
+        let (planned, moving) = call.empty(&departure, dry_run).await?;
         Ok(Response::new(pb::DrainNodeResponse {
             moving_shards: shards_from(moving),
             shares: convert::shares(&planned.outlook),
@@ -249,10 +249,8 @@ impl AdminService for AdminGrpc {
     ) -> Answer<pb::ReplaceNodeResponse> {
         let call = self.call(&request)?;
         let (node, by) = decode::replace_node(request.get_ref())?;
-        let planned = call
-            .in_time(call.admin().plan_replacement(&node, &by))
-            .await?;
-        let moving = call.empty(&planned, request.get_ref().dry_run).await?;
+        let departure = Departure::Replace { node, by };
+        let (planned, moving) = call.empty(&departure, request.get_ref().dry_run).await?;
         Ok(Response::new(pb::ReplaceNodeResponse {
             moving_shards: shards_from(moving),
             shares: convert::shares(&planned.outlook),

@@ -46,6 +46,12 @@ impl Store {
         }
     }
 
+    /// How many bytes of copies there is room for. `None` without a disk, or where the system does not say.
+    #[must_use]
+    pub fn bytes_for_copies(&self) -> Option<u64> {
+        self.disk.as_ref()?.space.bytes_for_copies()
+    }
+
     /// Whether changes must wait, of whatever kind: the disk is full, say, and memory too.
     pub(crate) fn is_overfull(&self) -> bool {
         self.maintenance.shortage().is_some() && self.fullness() >= MOST_FULL

@@ -1,10 +1,7 @@
 //! `simshard cluster drain`, `undrain`, `replace` and `remove`: nodes that leave, and those that come for them.
 
-use std::collections::BTreeSet;
-
 use clap::Args;
-use simshard_admin::Emptying;
-use simshard_cluster::KeyValueStore;
+use simshard_admin::{Departure, Emptying};
 use simshard_topology::NodeId;
 
 use super::placing::PlannedArgs;
@@ -50,45 +47,55 @@ pub struct NodeArgs {
 
 /// Empties nodes.
 pub(super) async fn drain(args: &DrainArgs) -> anyhow::Result<()> {
-    let keys = args.planned.metadata.keys()?;
-    let nodes: BTreeSet<NodeId> = args.nodes.iter().cloned().collect();
-    let planned = admin(&*keys).plan_drain(&nodes).await?;
-    empty(&*keys, &nodes, &planned, &args.planned).await
+    let nodes = args.nodes.iter().cloned().collect();
+    empty(&Departure::Drain(nodes), &args.planned).await
 }
 
 /// Lets a node take the place of another one.
 pub(super) async fn replace(args: &ReplaceArgs) -> anyhow::Result<()> {
-    let keys = args.planned.metadata.keys()?;
-    let planned = admin(&*keys).plan_replacement(&args.node, &args.by).await?;
-    let nodes = BTreeSet::from([args.node.clone()]);
-    empty(&*keys, &nodes, &planned, &args.planned).await
+    let (node, by) = (args.node.clone(), args.by.clone());
+    empty(&Departure::Replace { node, by }, &args.planned).await
 }
 
-/// Prints what each node would hold. Then lets nodes take no more shards, and moves those that they hold.
-async fn empty(
-    keys: &dyn KeyValueStore,
-    nodes: &BTreeSet<NodeId>,
-    planned: &Emptying,
-    args: &PlannedArgs,
-) -> anyhow::Result<()> {
-    shares::print(&planned.outlook, args.output)?;
-    if planned.is_empty() {
-        note("nothing is to move");
-    }
+/// Lets nodes take no more shards, and moves those that they hold. Prints what each node would hold, or is to.
+async fn empty(departure: &Departure, args: &PlannedArgs) -> anyhow::Result<()> {
+    let keys = args.metadata.keys()?;
+    let admin = admin(&*keys);
     if args.dry_run {
-        return Ok(());
+        let planned = admin.plan_departure(departure).await?;
+        return print(&planned, args);
     }
-    let placing = admin(keys).empty(planned).await?;
-    if !planned.is_empty() {
-        args.wait.until(&placing, keys).await?;
-        if args.wait.no_wait {
-            return Ok(());
+    loop {
+        let (planned, placing) = admin.depart(departure).await?;
+        print(&planned, args)?;
+        if !planned.is_empty() {
+            args.wait.until(&placing, &*keys).await?;
+            if args.wait.no_wait {
+                return Ok(());
+            }
+        }
+        let held = admin.held_still(departure).await?;
+        if held.is_empty() {
+            break;
+        }
+        for (node, shards) in held {
+            note(format!(
+                "{node} took shards {shards} meanwhile: they move, too"
+            ));
         }
     }
-    for node in nodes {
+    for node in departure.nodes() {
         note(format!(
             "{node} holds nothing, and takes nothing: stop it, and then `simshard cluster remove {node}`"
         ));
+    }
+    Ok(())
+}
+
+fn print(planned: &Emptying, args: &PlannedArgs) -> anyhow::Result<()> {
+    shares::print(&planned.outlook, args.output)?;
+    if planned.is_empty() {
+        note("nothing is to move");
     }
     Ok(())
 }

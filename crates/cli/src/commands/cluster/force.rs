@@ -59,11 +59,9 @@ pub(super) async fn run(args: &ForceArgs) -> anyhow::Result<()> {
     let records = shard_records(&*keys).await?;
     let from = check_from(&cluster, args, &records)?;
     let within = args.shards.unwrap_or(ShardSet::ALL);
-    let is_stuck =
-        |shard, record: &ShardRecord| record.is_stuck(|store| cluster.report(shard, store));
     let stuck = records.into_iter();
     let stuck: ShardRecords = stuck
-        .filter(|(shard, record)| within.contains(*shard) && is_stuck(*shard, record))
+        .filter(|(shard, record)| within.contains(*shard) && cluster.is_stuck(*shard, record))
         .collect();
     if stuck.is_empty() {
         note(
@@ -222,7 +220,7 @@ pub(super) async fn wait_until_installed(
             return Ok(());
         }
         if started.elapsed() > INSTALL_TIMEOUT {
-            let others = cluster.names(cluster.reports.keys().copied());
+            let others = cluster.names(cluster.answering());
             bail!(
                 "the records are written, and {} has not installed them yet. It may wait for all of {others}. If one \
                  of them has died meanwhile, run this command again",

@@ -141,7 +141,7 @@ async fn check_no_cluster_runs(keys: &dyn KeyValueStore) -> anyhow::Result<()> {
         return Ok(());
     }
     let asked = Cluster::ask(&admin(keys)).await?;
-    let serving = asked.names(asked.reports.keys().copied());
+    let serving = asked.names(asked.answering());
     // Another command may have begun the cluster meanwhile.
     if serving.is_empty() || !has_records_without_cluster(keys).await? {
         return Ok(());

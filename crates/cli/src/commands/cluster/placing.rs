@@ -1,14 +1,16 @@
 //! Waiting until shards are where they are to be.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use anyhow::{Context, bail};
 use clap::Args;
-use simshard_admin::{Open, Placing, Progress};
+use simshard_admin::{Open, Placing, Progress, without_room_text};
 use simshard_cluster::{KeyValueStore, paused};
+use simshard_topology::{NodeId, ShardSet};
 use tokio::time::{Instant, sleep};
 
-use super::MetadataArgs;
+use super::{MetadataArgs, admin};
 use crate::args::JsonArgs;
 use crate::progress;
 use crate::say::note;
@@ -63,25 +65,33 @@ impl Arrivals {
         }
     }
 
-    /// What to say of what is open now: once for each standstill, and only if nodes lack shards, or keep them.
-    fn look(&mut self, open: &Open) -> Option<String> {
+    /// Whether to say what is open now: once for each standstill, and only if nodes lack shards, or keep them.
+    fn look(&mut self, open: &Open) -> bool {
         if open.shards < self.open {
             (self.open, self.last, self.is_told) = (open.shards, Instant::now(), false);
         }
         let is_known = !open.lacking.is_empty() || !open.staying.is_empty();
         if self.is_told || self.last.elapsed() < STANDSTILL || !is_known {
-            return None;
+            return false;
         }
         self.is_told = true;
-        let lacking = open.lacking.iter();
-        let lacking = lacking.map(|(node, shards)| format!("{node} to hold shards {shards}"));
-        let staying = open.staying.iter();
-        let staying = staying.map(|(node, shards)| format!("{node} to leave shards {shards}"));
-        let all = lacking.chain(staying).collect::<Vec<_>>().join(", ");
-        Some(format!(
-            "still waiting for {all}: `simshard cluster nodes` shows whether they run"
-        ))
+        true
     }
+}
+
+/// What is said of a standstill. `without_room` are the shards that do not come as nodes lack room.
+fn standstill_text(open: &Open, without_room: &BTreeMap<NodeId, ShardSet>) -> String {
+    let lacking = open.lacking.iter();
+    let lacking = lacking.map(|(node, shards)| format!("{node} to hold shards {shards}"));
+    let staying = open.staying.iter();
+    let staying = staying.map(|(node, shards)| format!("{node} to leave shards {shards}"));
+    let all = lacking.chain(staying).collect::<Vec<_>>().join(", ");
+    let advice = if without_room.is_empty() {
+        "`simshard cluster nodes` shows whether they run".to_owned()
+    } else {
+        without_room_text(without_room)
+    };
+    format!("still waiting for {all}: {advice}")
 }
 
 impl Wait {
@@ -111,8 +121,9 @@ impl Wait {
                 Ok(Progress::Open(open)) => {
                     (read, is_told) = (Instant::now(), false);
                     bar.set_position(placing.targets.len().saturating_sub(open.shards) as u64);
-                    if let Some(standstill) = arrivals.look(&open) {
-                        note(standstill);
+                    if arrivals.look(&open) {
+                        let without_room = admin(keys).without_room(&open.lacking).await;
+                        note(standstill_text(&open, &without_room.unwrap_or_default()));
                     }
                 }
                 Ok(Progress::Elsewhere(shards)) => bail!(
@@ -141,10 +152,10 @@ impl Wait {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::{BTreeMap, BTreeSet};
+    use std::collections::BTreeSet;
 
     use simshard_cluster::{MemoryKeyValues, Outcome, Targets, Transaction};
-    use simshard_topology::{NodeId, ShardId, ShardSet};
+    use simshard_topology::ShardId;
 
     use super::*;
 
@@ -174,19 +185,26 @@ mod tests {
             lacking,
             staying: BTreeMap::new(),
         };
-        let lacking = BTreeMap::from([(node, shards)]);
+        let lacking = BTreeMap::from([(node.clone(), shards)]);
         let mut arrivals = Arrivals::new();
-        assert_eq!(arrivals.look(&open(3, lacking.clone())), None);
+        assert!(!arrivals.look(&open(3, lacking.clone())));
         tokio::time::advance(STANDSTILL).await;
         // Tables that are still to be made are no node's lack.
-        assert_eq!(arrivals.look(&open(3, BTreeMap::new())), None);
-        let told = arrivals.look(&open(3, lacking.clone())).unwrap();
-        assert!(told.contains("n4 to hold shards 40-41:"), "{told}");
+        assert!(!arrivals.look(&open(3, BTreeMap::new())));
+        assert!(arrivals.look(&open(3, lacking.clone())));
+        let still = "still waiting for n4 to hold shards 40-41: ";
+        let told = standstill_text(&open(3, lacking.clone()), &BTreeMap::new());
+        let whether_they_run = "`simshard cluster nodes` shows whether they run";
+        assert_eq!(told, format!("{still}{whether_they_run}"));
+        let without_room = BTreeMap::from([(node, "41".parse().unwrap())]);
+        let told = standstill_text(&open(3, lacking.clone()), &without_room);
+        let room = "n4 has too little room for 41: make room there, or drain it";
+        assert_eq!(told, format!("{still}{room}"));
         tokio::time::advance(STANDSTILL).await;
-        assert_eq!(arrivals.look(&open(3, lacking.clone())), None);
+        assert!(!arrivals.look(&open(3, lacking.clone())));
         // Another shard arrived: the next standstill is told again.
-        assert_eq!(arrivals.look(&open(2, lacking.clone())), None);
+        assert!(!arrivals.look(&open(2, lacking.clone())));
         tokio::time::advance(STANDSTILL).await;
-        assert!(arrivals.look(&open(2, lacking)).is_some());
+        assert!(arrivals.look(&open(2, lacking)));
     }
 }

@@ -108,7 +108,7 @@ fn check_never_held(
     if held.is_empty() {
         return Ok(());
     }
-    let answering = cluster.reports.keys().copied();
+    let answering = cluster.answering();
     let others = answering.filter(|store| {
         !shards_of(lost)
             .iter()

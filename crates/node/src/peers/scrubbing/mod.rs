@@ -95,7 +95,7 @@ impl OwnShard {
 pub(crate) fn scrub(
     engine: &Arc<Engine>,
     layout: Arc<ClusterLayout>,
-    request: pb::ScrubShardRequest,
+    request: &pb::ScrubShardRequest,
 ) -> Result<mpsc::Receiver<Result<pb::ScrubShardResponse, Status>>, Status> {
     let shard = shard_into("shard", request.shard)?;
     let (store, record) = held(engine, shard, &request.store)?;
@@ -106,7 +106,7 @@ pub(crate) fn scrub(
         store,
         record,
     };
-    let job = Job::new(own, &request)?;
+    let job = Job::new(own, request)?;
     let (sender, messages) = mpsc::channel(1);
     let engine = Arc::clone(engine);
     tokio::spawn(async move {
