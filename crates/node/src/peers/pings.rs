@@ -265,14 +265,14 @@ async fn ask_for_news(
         ..pb::PingRequest::default()
     };
     match timeout(patience, client.ping(request)).await.ok()? {
-        Ok(answer) => news_of(answer.into_inner(), store).map(StoreAnswer::News),
+        Ok(answer) => news_of(&answer.into_inner(), store).map(StoreAnswer::News),
         Err(status) => is_busy(&status).then_some(StoreAnswer::Busy),
     }
 }
 
 /// What an answer tells, if it is of this store.
-fn news_of(answer: pb::PingResponse, store: StoreId) -> Option<StoreNews> {
-    let sign = sign_of(&answer, store).ok()?;
+fn news_of(answer: &pb::PingResponse, store: StoreId) -> Option<StoreNews> {
+    let sign = sign_of(answer, store).ok()?;
     let reports = sign.reports.unwrap_or_default();
     Some(StoreNews {
         unbuilt: sign.unbuilt,
