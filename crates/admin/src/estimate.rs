@@ -30,8 +30,8 @@ impl Estimate {
         Self::by(moves, size, rate, |shard| layout.copy_source(shard))
     }
 
-    /// `size` tells the bytes of a shard, `rate` how many bytes a node copies in a second, in each direction, and `source` the
-    /// node that sends a shard.
+    /// `size` tells the bytes of a shard, and `source` the node that sends it. `rate` tells how many bytes a node copies in a
+    /// second, in each direction.
     fn by<'a>(
         moves: &'a BTreeMap<ShardId, PlannedMove>,
         size: impl Fn(ShardId) -> u64,

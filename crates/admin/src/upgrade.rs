@@ -128,8 +128,8 @@ impl Admin<'_> {
         }
     }
 
-    /// The processes of a cluster, if none keeps the level from being raised, and the nodes that are stopped: those that an
-    /// operator calls so, but for those that answer.
+    /// The processes of a cluster, if none keeps the level from being raised, and the nodes that are stopped. These are those
+    /// that an operator calls so, and that do not answer.
     async fn checked(&self, stopped: &[NodeId]) -> Result<(Upgrade, Vec<NodeId>), AdminError> {
         let upgrade = Upgrade::read(self.keys).await?;
         if upgrade.level == upgrade.next {
