@@ -405,22 +405,26 @@ mod tests {
                 assert_eq!(possible, expected, "{goal:?} of {record:?}");
             }
         }
-        let learner = Learner {
-            store: StoreId([3; 16]),
-            added: first.epoch,
-        };
+    }
+
+    #[test]
+    fn a_shard_with_a_learner_is_not_settled() {
+        let store = StoreId([3; 16]);
+        let first = ShardRecord::first(0, &[StoreId([1; 16])], 0);
+        let added = first.epoch;
         let learning = ShardRecord {
-            learners: vec![learner],
-            ..record(9, false, 0)
+            learners: vec![Learner { store, added }],
+            floor: Version(9),
+            ..first
         };
-        let copied = next(Goal::Settled, version, &learning);
+        let copied = next(Goal::Settled, Version(9), &learning);
         assert_eq!(
             copied,
             Next::Impossible(
                 "a replica is being copied: wait until `simshard cluster status` shows no copies"
             )
         );
-        assert_eq!(next(Goal::Raised, version, &learning), Next::Nothing);
+        assert_eq!(next(Goal::Raised, Version(9), &learning), Next::Nothing);
     }
 
     #[test]

@@ -178,18 +178,16 @@ impl Node {
         let map = layout.map();
         info!(node = %config.node, shards = %map.shards_of(&config.node), map = %map.digest(), "node serves");
         let stopping = CancellationToken::new();
-        let service = ShardServiceServer::new(ShardGrpc {
+        let grpc = ShardGrpc {
             engine: Arc::clone(&engine),
             node: config.node.clone(),
             peers: membership.map(Membership::peers),
             floors: membership.map(Membership::floors),
             layout: followed.clone(),
             stopping: stopping.clone(),
-        })
-        .max_decoding_message_size(MAX_SHARD_REQUEST_BYTES)
-        .max_encoding_message_size(usize::MAX);
+        };
         let served = transport::serve(
-            service,
+            service(grpc),
             Interface {
                 descriptors: SHARD_SERVICE_DESCRIPTORS,
                 beside: Default::default(),
@@ -221,6 +219,12 @@ impl Node {
         }
         Ok(())
     }
+}
+
+fn service(grpc: ShardGrpc) -> ShardServiceServer<ShardGrpc> {
+    ShardServiceServer::new(grpc)
+        .max_decoding_message_size(MAX_SHARD_REQUEST_BYTES)
+        .max_encoding_message_size(usize::MAX)
 }
 
 /// Once the node is to stop, it leaves its shards, and then no request is taken any more.

@@ -162,6 +162,11 @@ impl CopyPart {
 }
 
 impl Engine {
+    /// How many bytes of copies the disk has room for, where that is known.
+    pub(crate) fn bytes_for_copies(&self) -> Option<u64> {
+        self.store.bytes_for_copies()
+    }
+
     /// Pins a shard and begins to copy it. The ranges that the learner finds to differ come later.
     pub(crate) async fn copy_source(
         self: &Arc<Self>,

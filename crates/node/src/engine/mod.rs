@@ -306,11 +306,6 @@ impl Engine {
         self.store.room()
     }
 
-    /// How many bytes of copies the disk has room for, where that is known.
-    pub(crate) fn bytes_for_copies(&self) -> Option<u64> {
-        self.store.bytes_for_copies()
-    }
-
     /// What changes wait for, as the disk has not answered it yet.
     pub(crate) fn awaited(&self) -> Option<Awaited> {
         self.writer.awaited()

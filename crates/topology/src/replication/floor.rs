@@ -3,9 +3,9 @@
 //! A removed document leaves a tombstone. It outdoes an earlier insert that arrives late. Once no such insert is taken
 //! any more, the tombstone is of no use. So a record has two versions. Stores refuse changes up to its *floor*: a router
 //! gives them a new version. While the record is *frozen*, they refuse repairs up to there, too. So what a shard has up to
-//! the floor stays as it is. Once all stores agree on that, or on what is below a lower version, it is *settled*: a store may
-//! drop tombstones up to there when it merges segments, and never takes repairs again. If they do not agree, the record is
-//! *thawed*, so that a scrub can repair.
+//! the floor stays as it is. Once all stores agree on that, or on what is below a lower version, it is *settled*. Then a store
+//! may drop tombstones up to there when it merges segments, and never takes repairs again. If they do not agree, the record
+//! is *thawed*, so that a scrub can repair.
 //!
 //! ```text
 //! freeze at a floor, and thaw             no change up to there comes any more

@@ -38,12 +38,7 @@ impl<'a> Stepping<'a> {
             unreachable!("it does not run");
         };
         let own = node.disk.store;
-        let mut view = View::alone(own);
-        view.has_room = node.no_room_until <= now;
-        view.stops = now < node.stops_until;
-        if (node.little_room_since + LACKING..node.little_room_until).contains(&now) {
-            view.lacking_room.insert(own);
-        }
+        let mut view = alone(node, now);
         for (&store, peer) in &running.peers {
             if peer.hears.contains(&own) {
                 view.reaching.insert(store);
@@ -116,6 +111,18 @@ impl<'a> Stepping<'a> {
         }
         Some(next)
     }
+}
+
+/// What a node knows of itself.
+fn alone(node: &Node, now: Time) -> View {
+    let own = node.disk.store;
+    let mut view = View::alone(own);
+    view.has_room = node.no_room_until <= now;
+    view.stops = now < node.stops_until;
+    if (node.little_room_since + LACKING..node.little_room_until).contains(&now) {
+        view.lacking_room.insert(own);
+    }
+    view
 }
 
 impl Running {

@@ -129,8 +129,8 @@ pub(crate) fn scrub(
     Ok(messages)
 }
 
-/// Whether the replicas of a shard agree up to a version, by a record that this store has applied: then it may be settled
-/// up to there (FL4).
+/// Whether the replicas of a shard agree up to a version, by a record that this store has applied. Then the shard may be
+/// settled up to there (FL4).
 ///
 /// # Errors
 /// If they cannot be compared, as one has another record, say.
