@@ -174,9 +174,7 @@ impl Node {
         if let Some(membership) = membership {
             membership.check()?;
         }
-        let layout = Arc::clone(&followed.borrow());
-        let map = layout.map();
-        info!(node = %config.node, shards = %map.shards_of(&config.node), map = %map.digest(), "node serves");
+        say_serving(&config.node, &followed.borrow());
         let stopping = CancellationToken::new();
         let grpc = ShardGrpc {
             engine: Arc::clone(&engine),
@@ -219,6 +217,11 @@ impl Node {
         }
         Ok(())
     }
+}
+
+fn say_serving(node: &NodeId, layout: &ClusterLayout) {
+    let map = layout.map();
+    info!(%node, shards = %map.shards_of(node), map = %map.digest(), "node serves");
 }
 
 fn service(grpc: ShardGrpc) -> ShardServiceServer<ShardGrpc> {
