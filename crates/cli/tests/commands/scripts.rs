@@ -130,6 +130,9 @@ fn a_cluster_is_printed_as_json_too() {
         "hot": [row[3]],
         "learners": [],
         "target": [],
+        "floor": null,
+        "frozen": false,
+        "settled": null,
     });
     assert_eq!(shards, [expected]);
     let plan = objects(&print("rebalance plan", &["--json"]));
