@@ -250,8 +250,8 @@ mod tests {
         for (id, node) in STORES.into_iter().zip(nodes.clone()) {
             let store = RegisteredStore {
                 id,
+                address: format!("http://{node}:9"),
                 node,
-                address: "http://127.0.0.1:9".to_owned(),
                 next_generation: 0,
                 corpora: BTreeSet::new(),
                 in_sync: std::collections::BTreeMap::new(),
