@@ -59,7 +59,7 @@ pub(super) async fn run(
         let holds = |store| any(&layout, |_, record| record.in_sync(store).is_some());
         seen.note_reach(comes, others.reach(now, holds), address.as_deref());
         peers.set_coming_at(address.filter(|_| comes));
-        if view.stops && !any(&layout, |shard, record| leaves(&view, shard, record)) {
+        if view.stops && has_left(&view, &layout) {
             peers.has_left.send_replace(true);
         }
         if !any(&layout, |shard, record| view.step(shard, record).is_some()) {
@@ -83,10 +83,20 @@ pub(super) async fn run(
     }
 }
 
-/// Whether the own store leaves a shard by its next step.
-fn leaves(view: &View, shard: ShardId, record: &ShardRecord) -> bool {
-    view.step_and_cause(shard, record)
-        .is_some_and(|(_, cause)| cause.is_some())
+/// Whether the own store, which is about to stop, leaves no shard any more. It may leave one of which another store may
+/// live or be dead.
+fn has_left(view: &View, layout: &ClusterLayout) -> bool {
+    let is_unknown = |store| {
+        let is_known = view.live.contains(&store) || view.dead.contains(&store);
+        store != view.own && !is_known
+    };
+    let may_leave = |shard, record: &ShardRecord| {
+        let step = view.step_and_cause(shard, record);
+        let leaves = step.is_some_and(|(_, cause)| cause.is_some());
+        let mut in_sync = record.in_sync.iter();
+        leaves || record.names(view.own) && in_sync.any(|entry| is_unknown(entry.store))
+    };
+    !any(layout, may_leave)
 }
 
 /// The shards of which steps are due that might wait.

@@ -16,7 +16,8 @@
 //! - PE13: a store whose disk is slow leaves a shard if most others in sync are much faster. They must have answered lately,
 //!   and be enough. It leaves only if no store has left the shard lately, and then stays away for a while.
 //! - PE19: a store that is about to stop leaves a shard of which two other live stores are in sync, and one of them answers
-//!   searches. So two stay in its record if all stop at once. The store comes to no shard, and stays no learner.
+//!   searches. So two stay in its record if all stop at once. The store comes to no shard, stays no learner, and
+//!   takes none of the others out.
 //! - PE10: where each hot store is dead or damaged and none may leave, a live store in sync gets hot.
 //! - PE16: a store that is a target of a shard comes beside those that hold it, one at a time. One of them must be no
 //!   target. If more hold it than are wished for, the last ones leave, those that are no target first. One that answers
@@ -149,6 +150,9 @@ impl View {
         }
         if let Some((step, cause)) = self.own_leaving(shard, record) {
             return Some((step, Some(cause)));
+        }
+        if self.stops {
+            return None;
         }
         let heating = || record.heating(self.own, |store| self.searched(shard, record, store));
         let due = || self.promotion(shard, record).or_else(heating);

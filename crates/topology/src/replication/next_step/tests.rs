@@ -243,6 +243,13 @@ fn a_store_that_stops_leaves_what_goes_on_without_it() {
     last_hot.hot = 1;
     let stays = stopping(Role::InSync, &[1, 2]).step(SHARD, &last_hot);
     assert_eq!(stays, None);
+    // The others may stop as well.
+    let mut silent = stopping(Role::InSync, &[]);
+    silent.dead = BTreeSet::from([STORES[1], STORES[2]]);
+    assert_eq!(silent.step(SHARD, &record), None);
+    silent.live.insert(STORES[1]);
+    silent.dead.remove(&STORES[1]);
+    assert_eq!(silent.step(SHARD, &record), None);
     // It does not come back.
     let short = ShardRecord::first(0, &STORES[1..], 7).with_want(3);
     assert_eq!(stopping(Role::None, &[1, 2]).step(SHARD, &short), None);
