@@ -88,6 +88,19 @@ fn the_shards_of_a_fingerprint_are_those_of_its_tables_its_home_first() {
     );
 }
 
+fn share_of_a_node_that_holds_all() -> Value {
+    json!({
+        "node": "n1",
+        "before": "00-ff",
+        "after": "00-ff",
+        "documents_before": 0,
+        "documents_after": 0,
+        "to_copy": 0,
+        "documents_to_copy": 0,
+        "bytes_to_copy": 0,
+    })
+}
+
 #[test]
 fn a_cluster_is_printed_as_json_too() {
     let mut cluster = ProcessCluster::start(Shape::of(1));
@@ -136,17 +149,7 @@ fn a_cluster_is_printed_as_json_too() {
     });
     assert_eq!(shards, [expected]);
     let plan = objects(&print("rebalance plan", &["--json"]));
-    let expected = json!({
-        "node": "n1",
-        "before": "00-ff",
-        "after": "00-ff",
-        "documents_before": 0,
-        "documents_after": 0,
-        "to_copy": 0,
-        "documents_to_copy": 0,
-        "bytes_to_copy": 0,
-    });
-    assert_eq!(plan, [expected]);
+    assert_eq!(plan, [share_of_a_node_that_holds_all()]);
     cluster.end_node(0, End::Killed);
     assert!(!nodes());
 }

@@ -45,7 +45,7 @@ pub(super) async fn run(
         });
         if has_changed && is_ready {
             say_ready(in_sync);
-        } else if has_changed {
+        } else if has_changed && !*peers.stops.borrow() {
             info!(shards = %missing, "this node is not ready: it has yet to get in sync");
         }
     }
