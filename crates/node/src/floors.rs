@@ -2,7 +2,7 @@
 //! tombstones. The scrub asks the first store in sync of each shard for that.
 //!
 //! ```text
-//! raise    freeze at the version                  ->  thaw
+//! raise    freeze at the version                   ->  thaw
 //! settle   freeze at that version or a higher one  ->  compare all replicas up to it  ->  settle it
 //! ```
 //!
