@@ -1,7 +1,5 @@
 //! A cluster in memory for tests, whose nodes do not answer.
 
-use std::collections::{BTreeMap, BTreeSet};
-
 use simshard_cluster::{
     Corpora, KeyValueStore, MemoryKeyValues, Outcome, RegisteredStore, Transaction, initialize,
     register,
@@ -9,18 +7,13 @@ use simshard_cluster::{
 use simshard_topology::replication::StoreId;
 use simshard_topology::{NodeId, plan_evenly};
 
-/// The store of a node by its number.
-fn store(number: u8) -> RegisteredStore {
-    RegisteredStore {
-        id: StoreId([number; 16]),
-        node: NodeId::new(&format!("n{number}")).unwrap(),
-        address: format!("http://127.0.0.1:{number}"),
-        next_generation: 0,
-        corpora: BTreeSet::new(),
-        in_sync: BTreeMap::new(),
-        partners: BTreeMap::new(),
-        is_replacement: false,
-    }
+/// The store of a node by its number, as it registers.
+pub(crate) fn store(number: u8) -> RegisteredStore {
+    RegisteredStore::new(
+        StoreId([number; 16]),
+        NodeId::new(&format!("n{number}")).unwrap(),
+        format!("http://127.0.0.1:{number}"),
+    )
 }
 
 /// Some nodes, of which each holds all shards.

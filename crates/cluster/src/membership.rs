@@ -417,16 +417,7 @@ mod tests {
     }
 
     fn store(id: StoreId, number: u8, port: u16) -> RegisteredStore {
-        RegisteredStore {
-            id,
-            node: node(number),
-            address: format!("http://127.0.0.1:{port}"),
-            next_generation: 0,
-            corpora: BTreeSet::new(),
-            in_sync: BTreeMap::new(),
-            partners: BTreeMap::new(),
-            is_replacement: false,
-        }
+        RegisteredStore::new(id, node(number), format!("http://127.0.0.1:{port}"))
     }
 
     /// Nodes `n1` and `n2` with stores 1 and 2.

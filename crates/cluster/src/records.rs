@@ -35,6 +35,23 @@ pub struct RegisteredStore {
     pub is_replacement: bool,
 }
 
+impl RegisteredStore {
+    /// One that has no records of shards, and holds no corpora.
+    #[must_use]
+    pub const fn new(id: StoreId, node: NodeId, address: String) -> Self {
+        Self {
+            id,
+            node,
+            address,
+            next_generation: 0,
+            corpora: BTreeSet::new(),
+            in_sync: BTreeMap::new(),
+            partners: BTreeMap::new(),
+            is_replacement: false,
+        }
+    }
+}
+
 /// Most stores that a shard may have.
 const MOST_STORES: usize = 64;
 

@@ -301,16 +301,11 @@ pub(crate) mod tests {
 
     /// A store as it registers.
     pub(crate) fn registered(store: StoreId) -> RegisteredStore {
-        RegisteredStore {
-            id: store,
-            node: node(store),
-            address: format!("http://127.0.0.1:{}", store.0[0]),
-            next_generation: 0,
-            corpora: std::collections::BTreeSet::new(),
-            in_sync: std::collections::BTreeMap::new(),
-            partners: std::collections::BTreeMap::new(),
-            is_replacement: false,
-        }
+        RegisteredStore::new(
+            store,
+            node(store),
+            format!("http://127.0.0.1:{}", store.0[0]),
+        )
     }
 
     /// A cluster of the nodes n1 to n3, which hold each shard.
@@ -428,16 +423,7 @@ pub(crate) mod tests {
     async fn a_store_that_gave_way_takes_no_shard() {
         let keys = cluster().await;
         let (old, new) = (STORES[0], StoreId([4; 16]));
-        let registered = |id| RegisteredStore {
-            id,
-            node: node(old),
-            address: "http://127.0.0.1:9".to_owned(),
-            next_generation: 0,
-            corpora: BTreeSet::new(),
-            in_sync: std::collections::BTreeMap::new(),
-            partners: std::collections::BTreeMap::new(),
-            is_replacement: false,
-        };
+        let registered = |id| RegisteredStore::new(id, node(old), "http://127.0.0.1:9".to_owned());
         let refused = register(&keys, &registered(new)).await.unwrap_err();
         let held = matches!(&refused, MetadataError::StoreHolds { shards, .. } if *shards == ShardSet::ALL);
         assert!(held, "{refused}");

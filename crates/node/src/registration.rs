@@ -389,7 +389,6 @@ fn renew(
 
 #[cfg(test)]
 pub(crate) mod tests {
-    use std::collections::BTreeSet;
     use std::fs;
     use std::path::Path;
 
@@ -407,14 +406,13 @@ pub(crate) mod tests {
     /// What the node n1 registers, with the store of a directory.
     pub(crate) fn store_of(claim: &Claim) -> RegisteredStore {
         RegisteredStore {
-            id: claim.store,
-            node: NodeId::new("n1").unwrap(),
-            address: "http://127.0.0.1:7470".to_owned(),
-            next_generation: 0,
-            corpora: BTreeSet::new(),
             in_sync: claim.in_sync(),
             partners: claim.partners(),
-            is_replacement: false,
+            ..RegisteredStore::new(
+                claim.store,
+                NodeId::new("n1").unwrap(),
+                "http://127.0.0.1:7470".to_owned(),
+            )
         }
     }
 

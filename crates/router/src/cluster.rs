@@ -206,7 +206,6 @@ impl WatchedCluster {
 
 #[cfg(test)]
 pub(crate) mod tests {
-    use std::collections::{BTreeMap, BTreeSet};
     use std::pin::pin;
 
     use futures_util::FutureExt;
@@ -225,16 +224,11 @@ pub(crate) mod tests {
         let mut names = Vec::new();
         for number in 1..=3 {
             let node = NodeId::new(&format!("n{number}")).unwrap();
-            let store = RegisteredStore {
-                id: StoreId([number; 16]),
-                node: node.clone(),
-                address: format!("http://127.0.0.1:700{number}"),
-                next_generation: 0,
-                corpora: BTreeSet::new(),
-                in_sync: BTreeMap::new(),
-                partners: BTreeMap::new(),
-                is_replacement: false,
-            };
+            let store = RegisteredStore::new(
+                StoreId([number; 16]),
+                node.clone(),
+                format!("http://127.0.0.1:700{number}"),
+            );
             register(&keys, &store).await.unwrap();
             names.push(node);
         }

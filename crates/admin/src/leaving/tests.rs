@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use simshard_cluster::{MemoryKeyValues, NodeSettings, RegisteredStore, SettingsOfNodes, Targets};
+use simshard_cluster::{MemoryKeyValues, NodeSettings, SettingsOfNodes, Targets};
 use simshard_node::StoreAnswer;
 use simshard_topology::replication::{Epoch, ShardRecord, ShardRecords, StoreId};
 
 use super::*;
 use crate::asked::tests::news;
 use crate::asked::{Cluster, Reports};
+use crate::scene;
 
 fn id(number: u8) -> StoreId {
     StoreId([number; 16])
@@ -36,16 +37,6 @@ pub(crate) type Held = (Vec<u8>, Option<Vec<u8>>);
 
 impl Scene {
     fn cluster(&self) -> Cluster {
-        let store = |number: u8| RegisteredStore {
-            id: id(number),
-            node: node(number),
-            address: format!("http://127.0.0.1:{number}"),
-            next_generation: 0,
-            corpora: BTreeSet::new(),
-            in_sync: BTreeMap::new(),
-            partners: BTreeMap::new(),
-            is_replacement: false,
-        };
         let reports: Reports = ShardId::all().map(|shard| (shard, Epoch::FIRST)).collect();
         let alive = (1..=self.nodes).filter(|number| !self.dead.contains(number));
         let answers = alive.map(|number| {
@@ -61,7 +52,7 @@ impl Scene {
         };
         let settings: SettingsOfNodes = self.drained.iter().map(drained).collect();
         Cluster::of_test(
-            (1..=self.nodes).map(store).collect(),
+            (1..=self.nodes).map(scene::store).collect(),
             answers.collect(),
             settings,
         )

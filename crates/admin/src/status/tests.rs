@@ -12,6 +12,7 @@ use super::*;
 use crate::asked::Reports;
 use crate::asked::tests::news;
 use crate::leaving::tests::Scene;
+use crate::scene;
 
 /// As `simshard cluster status` prints them.
 impl Finding {
@@ -34,22 +35,12 @@ fn id(number: u8) -> StoreId {
 
 /// Three nodes. Those that answer have the first record of each shard.
 fn asked(answering: &[u8]) -> Vec<(RegisteredStore, Option<StoreAnswer>)> {
-    let store = |number: u8| RegisteredStore {
-        id: id(number),
-        node: NodeId::new(&format!("n{number}")).unwrap(),
-        address: format!("http://127.0.0.1:{number}"),
-        next_generation: 0,
-        corpora: BTreeSet::new(),
-        in_sync: BTreeMap::new(),
-        partners: BTreeMap::new(),
-        is_replacement: false,
-    };
     let reports: Reports = ShardId::all().map(|shard| (shard, Epoch::FIRST)).collect();
     let answer = |number| {
         let told = || StoreAnswer::News(news(reports.clone()));
         answering.contains(&number).then(told)
     };
-    let stores = (1..=3).map(|number| (store(number), answer(number)));
+    let stores = (1..=3).map(|number| (scene::store(number), answer(number)));
     stores.collect()
 }
 

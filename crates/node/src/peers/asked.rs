@@ -64,7 +64,6 @@ pub(super) fn other_replicas(
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeSet;
 
     use simshard_cluster::{
         Corpora, KeyValueMetadata, KeyValueStore, MemoryKeyValues, MetadataStore, RegisteredStore,
@@ -86,16 +85,11 @@ mod tests {
     async fn layout(nodes: u8, holders: &[u8]) -> Arc<ClusterLayout> {
         let keys: Arc<dyn KeyValueStore> = Arc::new(MemoryKeyValues::new());
         for number in 1..=nodes {
-            let store = RegisteredStore {
-                id: id(number),
-                node: node(number),
-                address: format!("http://127.0.0.1:{number}"),
-                next_generation: 0,
-                corpora: BTreeSet::new(),
-                in_sync: BTreeMap::new(),
-                partners: BTreeMap::new(),
-                is_replacement: false,
-            };
+            let store = RegisteredStore::new(
+                id(number),
+                node(number),
+                format!("http://127.0.0.1:{number}"),
+            );
             register(&*keys, &store).await.unwrap();
         }
         let names: Vec<NodeId> = holders.iter().map(|number| node(*number)).collect();

@@ -248,16 +248,8 @@ mod tests {
         let keys = MemoryKeyValues::new();
         let nodes = ["n1", "n2"].map(|name| NodeId::new(name).unwrap());
         for (id, node) in STORES.into_iter().zip(nodes.clone()) {
-            let store = RegisteredStore {
-                id,
-                address: format!("http://{node}:9"),
-                node,
-                next_generation: 0,
-                corpora: BTreeSet::new(),
-                in_sync: std::collections::BTreeMap::new(),
-                partners: std::collections::BTreeMap::new(),
-                is_replacement: false,
-            };
+            let address = format!("http://{node}:9");
+            let store = RegisteredStore::new(id, node, address);
             register(&keys, &store).await.unwrap();
         }
         let map = plan_evenly(None, &nodes, 2).unwrap();

@@ -328,15 +328,11 @@ fn registered(
         None => reachable(socket.local_addr()?)?,
     };
     Ok(RegisteredStore {
-        id: claim.store,
-        node: role.config.node.clone(),
-        address,
         next_generation: claim.next_generation,
         corpora: claim.corpora.clone(),
         in_sync: claim.in_sync(),
         partners: claim.partners(),
-        // That is for the metadata to say.
-        is_replacement: false,
+        ..RegisteredStore::new(claim.store, role.config.node.clone(), address)
     })
 }
 
