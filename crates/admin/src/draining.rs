@@ -7,8 +7,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use simshard_cluster::{
-    MetadataError, NodeSettings, Targets, change_node_settings, check_holds_nothing,
-    registered_stores, unregister,
+    MetadataError, NodeSettings, Targets, change_node_settings, check_holds_nothing, check_targets,
+    node_settings, registered_stores, unregister,
 };
 use simshard_topology::{NodeId, ShardSet};
 
@@ -120,14 +120,11 @@ impl Admin<'_> {
         };
         match self.place(&planned.layout, planned.placing()).await {
             Ok(placing) => Ok((planned, placing)),
-            Err(error @ AdminError::Metadata(MetadataError::BadTarget { .. })) => {
-                Err(self.unmark(departure, &marked, error).await)
-            }
             Err(error) => Err(unfinished(departure, error)),
         }
     }
 
-    /// Adds the nodes to `marked` that took shards until then.
+    /// Adds the nodes to `marked` that took shards until then. The plan can be told to the nodes.
     async fn mark_and_plan(
         &self,
         departure: &Departure,
@@ -141,7 +138,9 @@ impl Admin<'_> {
                 marked.insert(node);
             }
         }
-        self.plan_departure(departure).await
+        let planned = self.plan_departure(departure).await?;
+        check_targets(self.keys, &planned.placing().targets).await?;
+        Ok(planned)
     }
 
     /// Lets the nodes take shards again that took some before, as an error keeps all shards where they are.
@@ -162,13 +161,20 @@ impl Admin<'_> {
     /// What nodes hold, copy, or are to hold that are to hold nothing.
     ///
     /// # Errors
-    /// If the metadata cannot be read.
+    /// [`AdminError::Refused`] if one takes shards again, as another operator said. Also if the metadata cannot be read.
     pub async fn held_still(
         &self,
         departure: &Departure,
     ) -> Result<BTreeMap<NodeId, ShardSet>, AdminError> {
+        let settings = node_settings(self.keys, |error| self.warn_of_bad(error)).await?;
         let mut held = BTreeMap::new();
         for node in departure.nodes() {
+            if !settings.get(&node).is_some_and(|set| set.is_drained) {
+                let problem = format!(
+                    "{node} is not drained any more, as another operator said meanwhile: agree, and run this command again"
+                );
+                return Err(AdminError::Refused(problem));
+            }
             match check_holds_nothing(self.keys, &node).await {
                 Err(MetadataError::StillHolds { node, shards }) => {
                     held.insert(node, shards);

@@ -142,12 +142,29 @@ async fn what_a_node_holds_after_it_was_drained_is_told() {
     let keys = cluster(2).await;
     join(&keys, 3).await;
     let admin = Admin::new(&keys, &|_| {});
+    for name in ["n1", "n3"] {
+        put(&keys, &format!("nodes/{name}"), r#"{"drained":true}"#).await;
+    }
     let both = Departure::Drain(BTreeSet::from(["n1", "n3"].map(node)));
     let held = admin.held_still(&both).await.unwrap();
     assert_eq!(held, BTreeMap::from([(node("n1"), ShardSet::ALL)]));
     put(&keys, "targets/07", r#"{"nodes":["n2","n3"]}"#).await;
     let held = admin.held_still(&drain("n3")).await.unwrap();
     assert_eq!(held, BTreeMap::from([(node("n3"), "07".parse().unwrap())]));
+}
+
+/// The one would be told that the node takes nothing.
+#[tokio::test(start_paused = true)]
+async fn an_operator_is_told_that_another_one_lets_the_node_take_shards_again() {
+    let keys = cluster(2).await;
+    join(&keys, 3).await;
+    assert!(depart(&keys, &drain("n3")).await.unwrap());
+    let admin = Admin::new(&keys, &|_| {});
+    assert!(admin.held_still(&drain("n3")).await.unwrap().is_empty());
+    admin.undrain(&node("n3")).await.unwrap();
+    let refused = admin.held_still(&drain("n3")).await.unwrap_err();
+    let told = refused.to_string();
+    assert!(told.starts_with("n3 is not drained any more"), "{told}");
 }
 
 /// It would look like a drain that does nothing.
