@@ -308,3 +308,22 @@ fn what_a_node_has_no_room_for_is_refused_with_figures() {
     // What it holds already is no copy.
     assert!(layout.moved(all, &set(&[1])).is_ok());
 }
+
+/// Estimates say how long the node takes that sends the most.
+#[test]
+fn copies_come_from_nodes_that_answer_and_share_the_shards() {
+    let scene = Scene {
+        nodes: 4,
+        dead: vec![3],
+        drained: vec![],
+        want: 3,
+    };
+    // All are hot.
+    let layout = scene.layout(|_| (vec![1, 2, 3], None));
+    for shard in ShardId::all() {
+        let source = node(shard.0 % 2 + 1);
+        assert_eq!(layout.copy_source(shard), Some(&source), "{shard}");
+    }
+    let lost = scene.layout(|_| (vec![3], None));
+    assert_eq!(lost.copy_source(ShardId(0)), None);
+}

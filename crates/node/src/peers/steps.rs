@@ -332,6 +332,7 @@ mod tests {
         peers.paused.send_replace(Some(Arc::default()));
         assert!(peers.wishes().is_some());
     }
+
     /// PE17: a layout that comes late shows none of the copies that were just begun.
     #[test]
     fn what_was_written_counts_until_it_is_read() {
