@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use simshard_cluster::{
-    MetadataError, RegisteredStore, SettingsOfNodes, node_settings, registered_stores,
+    MetadataError, NodeSettings, RegisteredStore, SettingsOfNodes, node_settings, registered_stores,
 };
 use simshard_node::{StoreAnswer, StoreNews, ask_store, ask_store_to_count};
 use simshard_topology::replication::{Epoch, ShardRecord, StoreId};
@@ -74,6 +74,15 @@ impl Cluster {
             Some(StoreAnswer::News(news)) => news,
             Some(StoreAnswer::Busy) | None => panic!("it told nothing"),
         }
+    }
+
+    /// The zones and capacities that plans are drawn for, of nodes that have any.
+    pub(crate) fn settings_for_plans(&self) -> SettingsOfNodes {
+        let settings = self.settings.iter();
+        let settings = settings.map(|(node, settings)| (node.clone(), settings.for_plans()));
+        settings
+            .filter(|(_, settings)| *settings != NodeSettings::default())
+            .collect()
     }
 
     /// Whether a node is to take no shards.

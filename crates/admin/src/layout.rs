@@ -118,6 +118,7 @@ impl Layout {
                  `simshard cluster rebalance plan`"
             )));
         }
+        self.check_settings(plan)?;
         let gaining = plan.moves.values();
         let gaining = gaining.flat_map(|planned| planned.to.difference(&planned.from).cloned());
         check_answer(&self.cluster, &gaining.collect())?;
@@ -126,6 +127,23 @@ impl Layout {
             planned.map_or_else(|| nodes_of(&self.map, shard), |moved| moved.to.clone())
         })?;
         self.check_room(&after)
+    }
+
+    /// Refuses a plan that was drawn for other zones or capacities.
+    fn check_settings(&self, plan: &StagedPlan) -> Result<(), AdminError> {
+        let now = self.cluster.settings_for_plans();
+        let nodes: BTreeSet<&NodeId> = plan.drawn_for.keys().chain(now.keys()).collect();
+        let changed = nodes
+            .into_iter()
+            .filter(|node| plan.drawn_for.get(*node) != now.get(*node));
+        let changed = names(changed);
+        if changed.is_empty() {
+            return Ok(());
+        }
+        Err(AdminError::Refused(format!(
+            "the plan is stale: it was drawn for another zone or capacity of {changed}. Draw another one by `simshard \
+             cluster rebalance plan`"
+        )))
     }
 
     /// The next map, in which these nodes hold each shard.

@@ -119,7 +119,7 @@ impl Admin<'_> {
         Ok(Drawn {
             outlook: Outlook::of_plan(&layout, &plan),
             estimate: Estimate::of(&layout, &moves),
-            plan: StagedPlan::new(now(), moves),
+            plan: StagedPlan::new(now(), moves, layout.cluster.settings_for_plans()),
             before,
         })
     }
@@ -362,10 +362,38 @@ pub(crate) fn moves(layout: &Layout, after: &ShardMap) -> BTreeMap<ShardId, Plan
 
 #[cfg(test)]
 mod tests {
+    use std::num::NonZeroU32;
     use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use simshard_topology::NodeId;
 
     use super::*;
     use crate::scene::{cluster, put};
+
+    /// A plan evens out what it was drawn for, and nothing else. How fast nodes copy is no part of that.
+    #[tokio::test(start_paused = true)]
+    async fn a_plan_for_other_zones_or_capacities_is_stale() {
+        let keys = cluster(2).await;
+        let warn = |_: &str| {};
+        let admin = Admin::new(&keys, &warn);
+        let node = NodeId::new("n2").unwrap();
+        let two = NonZeroU32::new(2).unwrap();
+        admin.set_capacity(&node, two).await.unwrap();
+        let layout = Layout::read(&admin).await.unwrap();
+        let drawn_for = layout.cluster.settings_for_plans();
+        let plan = StagedPlan::new(now(), BTreeMap::new(), drawn_for);
+        stage_plan(&keys, &plan, None).await.unwrap();
+        admin.set_copy_rate(&node, Some(two)).await.unwrap();
+        admin.applicable().await.unwrap();
+        admin.set_capacity(&node, NonZeroU32::MIN).await.unwrap();
+        let told = admin.applicable().await.unwrap_err().to_string();
+        assert!(told.contains("another zone or capacity of n2"), "{told}");
+        admin.set_capacity(&node, two).await.unwrap();
+        admin.applicable().await.unwrap();
+        admin.set_zone(&node, Some(&node)).await.unwrap();
+        let told = admin.applicable().await.unwrap_err().to_string();
+        assert!(told.contains("another zone or capacity of n2"), "{told}");
+    }
 
     /// What an operator looks at first must not fail for one damaged key.
     #[tokio::test(start_paused = true)]

@@ -68,7 +68,7 @@ pub enum Command {
     Demo(demo::DemoArgs),
     /// Run a router and a node in one process, or one of the two
     Serve(serve::ServeArgs),
-    /// Begin a cluster whose nodes register themselves, list its nodes and shards, or force it on
+    /// Begin a cluster, look at it, move its shards, scrub them, upgrade it, or force it on
     #[command(subcommand)]
     Cluster(cluster::ClusterCommand),
     /// Create, list, show, delete and recover corpora, and look through all of one

@@ -44,6 +44,18 @@ pub struct NodeSettings {
     pub copy_rate: Option<NonZeroU32>,
 }
 
+impl NodeSettings {
+    /// What a plan depends on: the zone and the capacity.
+    #[must_use]
+    pub fn for_plans(&self) -> Self {
+        Self {
+            zone: self.zone.clone(),
+            capacity: self.capacity,
+            ..Self::default()
+        }
+    }
+}
+
 /// What is set for each node. One without an entry has the default.
 pub type SettingsOfNodes = BTreeMap<NodeId, NodeSettings>;
 

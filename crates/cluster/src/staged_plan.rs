@@ -24,6 +24,7 @@ use crate::followed_each::follow_each;
 use crate::key_value::{KeyValue, KeyValueStore, MAX_OPERATIONS, Outcome, Revision, Transaction};
 use crate::keys;
 use crate::membership::{commit, shard_records};
+use crate::node_settings::{NodeSettings, SettingsOfNodes};
 use crate::records::{bad, text_of};
 use crate::registered::{if_still, registered_stores, revision_in};
 use crate::store::MetadataError;
@@ -65,6 +66,8 @@ pub struct StagedPlan {
     pub drawn_at: u64,
     /// The shards that move.
     pub moves: BTreeMap<ShardId, PlannedMove>,
+    /// The zones and capacities that it was drawn for. It is kept only while nothing has moved.
+    pub drawn_for: SettingsOfNodes,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -74,6 +77,8 @@ struct RawPlan {
     state: PlanState,
     drawn_at: u64,
     moves: Vec<RawMove>,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    drawn_for: BTreeMap<String, NodeSettings>,
 }
 
 /// The shards that have the same nodes, before and after.
@@ -89,20 +94,26 @@ struct RawMove {
 impl StagedPlan {
     /// A plan that is yet to be staged.
     #[must_use]
-    pub fn new(drawn_at: u64, moves: BTreeMap<ShardId, PlannedMove>) -> Self {
+    pub fn new(
+        drawn_at: u64,
+        moves: BTreeMap<ShardId, PlannedMove>,
+        drawn_for: SettingsOfNodes,
+    ) -> Self {
         Self {
             id: Uuid::new_v4(),
             state: PlanState::Staged,
             drawn_at,
             moves,
+            drawn_for,
         }
     }
 
-    /// The same in another state.
+    /// The same once it is carried out, or taken back.
     #[must_use]
     pub fn turned(&self, state: PlanState) -> Self {
         Self {
             state,
+            drawn_for: SettingsOfNodes::new(),
             ..self.clone()
         }
     }
@@ -315,6 +326,11 @@ impl From<&StagedPlan> for RawPlan {
             state: plan.state,
             drawn_at: plan.drawn_at,
             moves: moves.collect(),
+            drawn_for: plan
+                .drawn_for
+                .iter()
+                .map(|(node, settings)| (node.to_string(), settings.clone()))
+                .collect(),
         }
     }
 }
@@ -343,6 +359,11 @@ fn plan_in(pair: &KeyValue) -> Result<StagedPlan, MetadataError> {
         }
         moves.extend(shards.iter().map(|shard| (shard, planned.clone())));
     }
+    let mut drawn_for = SettingsOfNodes::new();
+    for (name, settings) in raw.drawn_for {
+        let node = NodeId::new(&name).map_err(|error| bad(error.to_string()))?;
+        drawn_for.insert(node, settings);
+    }
     Ok(StagedPlan {
         id: raw
             .id
@@ -351,6 +372,7 @@ fn plan_in(pair: &KeyValue) -> Result<StagedPlan, MetadataError> {
         state: raw.state,
         drawn_at: raw.drawn_at,
         moves,
+        drawn_for,
     })
 }
 

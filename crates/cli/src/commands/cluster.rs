@@ -138,7 +138,8 @@ A target stays. If another node takes the shard because one of these dies, the
 shard comes back when that node does.
 
 Example:
-  simshard cluster move --shards 40-5f --to n2,n4 --metadata etcd://db:2379")]
+  simshard cluster move --shards 40-5f --to n2,n4,n5 \\
+    --metadata etcd://db:2379")]
     Move(moving::MoveArgs),
     /// Share the documents evenly: draw a plan, look at it, and carry it out
     #[command(

@@ -23,7 +23,12 @@ fn plan() -> StagedPlan {
         had_target: false,
     };
     let moves = SHARDS.map(|shard| (shard, planned.clone()));
-    StagedPlan::new(1_795_000_000, BTreeMap::from(moves))
+    let zone = NodeSettings {
+        zone: Some("rack-a".to_owned()),
+        ..NodeSettings::default()
+    };
+    let drawn_for = SettingsOfNodes::from([(NodeId::new("n1").unwrap(), zone)]);
+    StagedPlan::new(1_795_000_000, BTreeMap::from(moves), drawn_for)
 }
 
 /// A cluster of three nodes with a spare one, and this plan.
