@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::process::Output;
 use std::time::Duration;
 
-use simshard_testkit::{End, ProcessCluster, Shape, binary, run};
+use simshard_testkit::{End, ProcessCluster, Shape, binary, run, until};
 use simshard_topology::replication::StoreId;
 use tokio::task::block_in_place;
 
@@ -276,6 +276,29 @@ async fn shards_get_more_replicas_and_fewer_again_while_all_goes_on() {
         })
         .await;
         load.until_more(20).await;
+        until("nodes search equal parts", async || {
+            parts_searched(&cluster).await.into_values().all(is_fair)
+        })
+        .await;
     }
     load.end(&cluster.client()).await;
+}
+
+/// Of how many shards each store is hot, and how many it holds in sync; and how many replicas of a shard are hot, of all.
+async fn parts_searched(cluster: &ProcessCluster) -> BTreeMap<StoreId, [usize; 4]> {
+    let mut parts: BTreeMap<StoreId, [usize; 4]> = BTreeMap::new();
+    for record in records(cluster).await.values() {
+        for entry in &record.in_sync {
+            let [hot, held, wished, of] = parts.entry(entry.store).or_default();
+            *hot += usize::from(entry.hot);
+            *held += 1;
+            (*wished, *of) = (record.hot.into(), record.want.into());
+        }
+    }
+    parts
+}
+
+/// PE20: a sixteenth is tolerated between any two.
+fn is_fair([hot, held, wished, of]: [usize; 4]) -> bool {
+    (hot * of).abs_diff(wished * held) <= held * of / 16 + of
 }
