@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use simshard_cluster::{Feature, Targets, require, set_targets, shard_records, wish};
+use simshard_cluster::{
+    Feature, MetadataError, Targets, require, set_targets, shard_records, wish,
+};
 use simshard_runtime::terminal::counted;
 use simshard_topology::replication::{Epoch, ShardRecord, ShardRecords};
 use simshard_topology::{ShardId, ShardSet};
@@ -125,7 +127,15 @@ impl Admin<'_> {
     /// # Errors
     /// If others have changed that since.
     pub async fn place_replicas(&self, plan: ReplicationPlan) -> Result<Placing, AdminError> {
-        set_targets(self.keys, &plan.targets, ShardSet::EMPTY).await?;
+        match set_targets(self.keys, &plan.targets, ShardSet::EMPTY).await {
+            Err(error @ MetadataError::BadTarget { .. }) => {
+                return Err(AdminError::Refused(format!(
+                    "another operator has chosen another number of replicas, or drained a node, meanwhile: {error}; agree, \
+                     and run this command again"
+                )));
+            }
+            set => set?,
+        }
         let Replication { want, hot } = plan.wished;
         Ok(Placing {
             targets: plan.targets,
@@ -177,6 +187,7 @@ mod tests {
 
     use super::*;
     use crate::leaving::tests::Scene;
+    use crate::scene;
 
     /// Of three replicas, the one on a dead node goes, though shards have it as a target.
     #[test]
@@ -217,6 +228,34 @@ mod tests {
         };
         let well = well.layout(|_| (vec![1, 2, 3], None));
         assert_eq!(question(&well, 3), None);
+    }
+
+    /// The one who is second to say where shards are to be named no nodes.
+    #[tokio::test(start_paused = true)]
+    async fn of_two_operators_who_change_the_number_of_replicas_one_is_told_of_the_other() {
+        let keys = scene::cluster(3).await;
+        let admin = Admin::new(&keys, &|_| {});
+        let scene = Scene {
+            nodes: 3,
+            dead: vec![],
+            drained: vec![],
+            want: 3,
+        };
+        let layout = scene.layout(|_| (vec![1, 2, 3], None));
+        let plan = layout.evenly(&admin, &layout.takers(), 2).unwrap();
+        let targets = ShardId::all().map(|shard| (shard, nodes_of(&plan.map, shard)));
+        let plan = ReplicationPlan {
+            question: None,
+            outlook: Outlook::of_plan(&layout, &plan),
+            wished: Replication::new(2, None).unwrap(),
+            targets: targets.collect(),
+            unplaced: ShardSet::EMPTY,
+        };
+        // The records say 3, as the other operator wants.
+        let refused = admin.place_replicas(plan).await.err().unwrap();
+        assert!(matches!(refused, AdminError::Refused(_)));
+        let told = refused.to_string();
+        assert!(told.starts_with("another operator has chosen"), "{told}");
     }
 
     #[test]

@@ -114,13 +114,19 @@ pub enum Feature {
     Rebuilding,
     /// To take no changes below the floor of a shard, and to drop settled tombstones.
     Floors,
+    /// To let a replica answer searches in the place of one that has more to search.
+    SharedSearches,
 }
 
 impl Feature {
     /// The level from which on nodes know it.
     const fn level(self) -> u32 {
         match self {
-            Self::Moving | Self::Pausing | Self::Rebuilding | Self::Floors => 2,
+            Self::Moving
+            | Self::Pausing
+            | Self::Rebuilding
+            | Self::Floors
+            | Self::SharedSearches => 2,
         }
     }
 
@@ -130,6 +136,7 @@ impl Feature {
             Self::Moving => "to say where shards are to be",
             Self::Pausing => "`simshard cluster rebalance pause`",
             Self::Rebuilding => "`simshard cluster force --rebuild`",
+            Self::SharedSearches => "to share searches among replicas",
             Self::Floors => "to drop tombstones by `simshard cluster scrub`",
         }
     }

@@ -141,3 +141,34 @@ async fn shards_that_are_lost_are_filled_from_the_others() {
     until_ready(&cluster, LOST).await;
     check(&client, &oracle).await;
 }
+
+/// Else each pair of shards would wait for the dead nodes.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn shards_that_wait_for_dead_nodes_go_on_before_lost_ones_are_filled() {
+    let mut cluster = ProcessCluster::start(Shape::of(4).with_replicas(3));
+    let client = cluster.client().with_timeout(Duration::from_secs(5));
+    create(&client).await;
+    let held = shards_of(&cluster, 3).await;
+    let lost = ShardId::all().filter(|shard| !held.contains(shard));
+    let mut oracle = Oracle::default();
+    let documents = elsewhere(7, &lost.collect());
+    change(&client, &mut oracle, &documents).await.unwrap();
+    for node in 0..3 {
+        block_in_place(|| cluster.end_node(node, End::Killed));
+    }
+    let from = ["--from", "n4", "--stopped", "n1,n2,n3"];
+    let refused = rebuild(&cluster, &from);
+    assert_says(
+        &refused,
+        2,
+        "go on alone first, by `simshard cluster force --from NODE",
+    );
+    let forced = ran(&cluster, &[&["force"], &from[..]].concat());
+    assert_says(&forced, 0, "n4");
+    let filled = rebuild(
+        &cluster,
+        &[&from[..], &["--old-writes-seconds", "1"]].concat(),
+    );
+    assert_says(&filled, 0, "are filled by");
+    check(&client, &oracle).await;
+}

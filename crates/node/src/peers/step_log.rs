@@ -75,6 +75,10 @@ const fn line_of(step: Step) -> Line {
             Some(store),
         ),
         Step::Keep => ("other replicas of shards are to be hot", None),
+        Step::Warm(_) => (
+            "a replica of shards is hot in the place of another one",
+            None,
+        ),
         Step::Cool(_) => ("a replica of shards is to be cold again", None),
         Step::Freeze(_) | Step::Thaw | Step::Settle { .. } => {
             ("a scrub raises the floors of shards", None)

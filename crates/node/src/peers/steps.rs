@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use simshard_cluster::{ClusterLayout, KeyValueStore, Steps};
+use simshard_cluster::{ClusterLayout, Feature, KeyValueStore, Steps, require};
 use simshard_storage::Room;
 use simshard_topology::replication::{
     Cause, MOST_AT_ONCE, Searched, ShardRecord, ShardRecords, StoreId, View,
@@ -53,6 +53,7 @@ pub(super) async fn run(
         let now = Instant::now();
         let mut view = seen.look(now, peers, &wishes, &others, engine, &layout);
         seen.take_turns(&mut view, &layout);
+        seen.share_searches(&mut view, &layout, keys).await;
         view.moves_go_on = seen.cadence.look(engine.work_given(), now);
         let comes = any(&layout, |shard, record| view.is_wanted(shard, record));
         let address = layout.node_of(peers.own).map(|node| node.address.clone());
@@ -127,6 +128,8 @@ struct Seen {
     cadence: Cadence,
     /// Records that this store has written, which the layout may not show yet.
     written: ShardRecords,
+    /// Whether all nodes of the cluster share searches.
+    all_share_searches: bool,
     /// Which shard comes first at the next look, where more are to be copied than may be at once.
     first_on_turn: u8,
     takeover: Takeover,
@@ -144,6 +147,7 @@ impl Seen {
             aims: Aims::default(),
             cadence: Cadence::default(),
             written: ShardRecords::new(),
+            all_share_searches: false,
             first_on_turn: 0,
             takeover,
             unreached: 0,
@@ -207,6 +211,8 @@ impl Seen {
             moves_are_paused: wishes.moves_are_paused,
             on_turn: ShardSet::ALL,
             moves_go_on: true,
+            to_warm: ShardSet::EMPTY,
+            to_cool: BTreeMap::new(),
         }
     }
 
@@ -217,6 +223,27 @@ impl Seen {
             view.take_turns(last, ShardId(self.first_on_turn));
         }
         self.first_on_turn = self.first_on_turn.wrapping_add(MOST_AT_ONCE as u8);
+    }
+
+    /// Decides for which shards this store gets hot in the place of another one: none before all nodes know that (PE20).
+    async fn share_searches(
+        &mut self,
+        view: &mut View,
+        layout: &ClusterLayout,
+        keys: &dyn KeyValueStore,
+    ) {
+        if let Some(read) = layout.records() {
+            let last: Vec<_> = last(&mut self.written, read).collect();
+            view.share_searches(last.iter().copied());
+        }
+        if !view.to_warm.is_empty() && !self.all_share_searches {
+            self.all_share_searches = in_time(require(keys, Feature::SharedSearches))
+                .await
+                .is_ok();
+        }
+        if !self.all_share_searches {
+            view.to_warm = ShardSet::EMPTY;
+        }
     }
 
     /// Takes note of whether other stores reach this one, which would come to shards. Warns once if they do not.

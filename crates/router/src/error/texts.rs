@@ -58,7 +58,9 @@ pub(super) fn unreachable(nodes: &BTreeMap<NodeId, ShardSet>, why: Why) -> Strin
             "cannot be reached, and the metadata does not answer or cannot be understood, by which others would go on without \
              it (see the router's log)"
         }
-        Why::Cold => "must make tables first, as other replicas are lost",
+        Why::Cold => {
+            "must first make tables, or be filled by `simshard cluster force --rebuild`, as other replicas are lost"
+        }
         Why::WrongEpoch => {
             "and this router have different records of shards, as one of them lacks news of the metadata"
         }

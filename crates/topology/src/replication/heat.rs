@@ -3,7 +3,8 @@
 //! # Invariants
 //! - EP5: after a step, at least as many stores in sync are hot as wished, or all of them. One of them is not lost, if any
 //!   store in sync is not. None is hot where none is wished (FO4).
-//! - EP6: a hot store gets cold only while as many others are hot as wished.
+//! - EP6: a hot store gets cold only while as many others are hot as wished, and one gets hot in the place of another only
+//!   while no more are.
 
 use super::record::{ShardRecord, StoreId};
 use super::step::{Step, StepError};
@@ -45,9 +46,14 @@ impl ShardRecord {
     }
 
     /// The step that a store takes only so that as many stores are hot as should be, if there is one. Lost ones that
-    /// cannot be evicted keep their place, so another one is hot beside them. Once all are well again, the last ones get
-    /// cold.
-    pub fn heating(&self, own: StoreId, searched: impl Fn(StoreId) -> Searched) -> Option<Step> {
+    /// cannot be evicted keep their place, so another one is hot beside them. Once all are well again, `to_cool` gets cold,
+    /// or the last one if none is named.
+    pub fn heating(
+        &self,
+        own: StoreId,
+        searched: impl Fn(StoreId) -> Searched,
+        to_cool: Option<StoreId>,
+    ) -> Option<Step> {
         let mut heated = self.clone();
         heated.heat(|store| searched(store) == Searched::Lost);
         if heated.in_sync != self.in_sync {
@@ -56,10 +62,10 @@ impl ShardRecord {
         let hot = || self.in_sync.iter().filter(|entry| entry.hot);
         let is_first = hot().next().is_some_and(|first| first.store == own);
         let are_well = hot().all(|entry| searched(entry.store) == Searched::Well);
-        let last = hot()
-            .next_back()
-            .filter(|_| is_first && are_well && self.has_spare_hot());
-        last.map(|last| Step::Cool(last.store))
+        let last = hot().next_back().map(|last| last.store);
+        let to_cool = to_cool.or(last);
+        let is_due = is_first && are_well && self.has_spare_hot();
+        to_cool.filter(|_| is_due).map(Step::Cool)
     }
 
     /// How many stores in sync are hot.
@@ -68,7 +74,7 @@ impl ShardRecord {
     }
 
     /// Whether more stores are hot than wished.
-    fn has_spare_hot(&self) -> bool {
+    pub(super) fn has_spare_hot(&self) -> bool {
         self.hot_in_sync() > usize::from(self.hot.max(1))
     }
 
@@ -88,6 +94,15 @@ impl ShardRecord {
             let Some(next) = next else { return };
             next.hot = true;
         }
+    }
+
+    /// Makes a cold store in sync hot beside as many as are wished.
+    pub(super) fn warm(&mut self, store: StoreId) -> Result<(), StepError> {
+        let has_room = !self.is_rebuilt() && !self.has_spare_hot();
+        let mut in_sync = self.in_sync.iter_mut();
+        let entry = in_sync.find(|entry| entry.store == store && !entry.hot && has_room);
+        entry.ok_or(StepError::OtherRole(store))?.hot = true;
+        Ok(())
     }
 
     /// Makes a hot store in sync cold.

@@ -26,6 +26,9 @@
 //! - PE17: shards that lack nothing move to a store in a limited number at once. While an operator has paused moves, none
 //!   begins. A shard that is short of replicas waits for no turn.
 //! - PE18: a store takes all steps that only move shards together, and then none for a while, as each holds up requests.
+//! - PE20: a cold store gets hot in the place of a hot one that searches a larger part of what it holds, by more than is
+//!   tolerated. Nothing else is to be done with the shard then, and all its stores live. The other gets cold once the new
+//!   one has its tables. No two such steps undo each other, and none is taken while moves are paused.
 //! - PE15: a store that lacks room leaves a shard as one with a slow disk does, if most others in sync have room. It stays
 //!   away until it has ample room. It comes earlier where a dead store cannot leave without it.
 
@@ -40,6 +43,7 @@ use crate::{ShardId, ShardSet};
 
 mod leaving;
 mod placing;
+mod sharing;
 #[cfg(test)]
 mod tests;
 mod turns;
@@ -100,6 +104,10 @@ pub struct View {
     pub on_turn: ShardSet,
     /// Whether steps are taken now that might wait (PE18).
     pub moves_go_on: bool,
+    /// The shards for which the own store gets hot in the place of another one (PE20).
+    pub to_warm: ShardSet,
+    /// The store that gets cold of each shard of which more are hot than wished.
+    pub to_cool: BTreeMap<ShardId, StoreId>,
 }
 
 impl View {
@@ -131,6 +139,8 @@ impl View {
             moves_are_paused: false,
             on_turn: ShardSet::ALL,
             moves_go_on: true,
+            to_warm: ShardSet::EMPTY,
+            to_cool: BTreeMap::new(),
         }
     }
 
@@ -154,10 +164,21 @@ impl View {
         if self.stops {
             return None;
         }
-        let heating = || record.heating(self.own, |store| self.searched(shard, record, store));
-        let due = || self.promotion(shard, record).or_else(heating);
+        let due = || {
+            let promotion = self.promotion(shard, record);
+            promotion.or_else(|| self.heating(shard, record))
+        };
         let due = || due().filter(|_| self.moves_go_on || !self.may_wait(shard, record));
         Some((self.dead_leaving(record).or_else(due)?, None))
+    }
+
+    /// The step by which the stores that search a shard change.
+    fn heating(&self, shard: ShardId, record: &ShardRecord) -> Option<Step> {
+        let searched = |store| self.searched(shard, record, store);
+        let is_due = self.to_warm.contains(shard);
+        let warm = || is_due.then_some(Step::Warm(self.own));
+        let to_cool = self.to_cool.get(&shard).copied();
+        record.heating(self.own, searched, to_cool).or_else(warm)
     }
 
     /// Whether another store has yet to make the tables of a shard.

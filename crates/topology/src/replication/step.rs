@@ -31,6 +31,8 @@ pub enum Step {
         /// The learner's word: for which addition it has copied the shard and synced that it did.
         copied: Epoch,
     },
+    /// A cold store in sync gets hot, in the place of one that gets cold later.
+    Warm(StoreId),
     /// A hot store in sync gets cold, as more are hot than wished.
     Cool(StoreId),
     /// No change at this version or a lower one is taken any more, and no repair for now.
@@ -108,6 +110,7 @@ impl ShardRecord {
                 next.remove_learner(store)?;
             }
             Step::Promote { store, copied } => next.promote(store, copied)?,
+            Step::Warm(store) => next.warm(store)?,
             Step::Cool(store) => next.cool(store)?,
             Step::Freeze(floor) => next.freeze(floor)?,
             Step::Thaw => next.thaw()?,

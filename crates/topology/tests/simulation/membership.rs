@@ -83,6 +83,8 @@ impl<'a> Stepping<'a> {
         let long = running.short_since.iter();
         let long = long.filter(|(_, since)| now - **since > REPLACE);
         view.long_short = long.map(|(shard, _)| *shard).collect();
+        let known = running.known.iter();
+        view.share_searches(known.map(|(shard, record)| (*shard, &**record)));
         Self {
             view,
             running,

@@ -173,7 +173,7 @@ fn holds(cluster: &Cluster, store: StoreId, shard: ShardId, record: &ShardRecord
 }
 
 /// The stores that may have what is changed by a record, or were to by the one before it.
-fn named(record: &ShardRecord) -> impl Iterator<Item = StoreId> {
+pub(super) fn named(record: &ShardRecord) -> impl Iterator<Item = StoreId> {
     let previous = record.previous.iter().copied();
     record.write_set().chain(previous)
 }
@@ -195,10 +195,18 @@ pub(super) fn check_stopped(
     }
     let shards = shards_of(meant);
     let told = cluster.told(silent.iter().copied());
+    let is_known = silent
+        .iter()
+        .all(|store| cluster.stores.contains_key(store));
+    let of_before = if is_known {
+        ""
+    } else {
+        ". A removed node goes by the id of its data, and so does the earlier data of a node that began anew"
+    };
     let names = cluster.names(silent.into_iter());
     Err(UsageError(format!(
         "shards {shards} wait for nodes that do not answer: {told}. If one of them can come back with its data, \
-         start it instead. Else make sure that they do not run, and add --stopped {names}"
+         start it instead. Else make sure that they do not run, and add --stopped {names}{of_before}"
     )))
 }
 

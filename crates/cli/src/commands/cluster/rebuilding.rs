@@ -1,6 +1,7 @@
 //! Shards that begin anew, as all that held them is lost, and are filled from the other shards.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::bail;
@@ -12,8 +13,8 @@ use simshard_topology::{ShardId, ShardSet};
 use tokio::time::{Instant, sleep};
 
 use super::force::{
-    ForceArgs, INSTALL_TIMEOUT, are_still, check_from, check_stopped, check_unchanged, shards_of,
-    wait_until_installed,
+    ForceArgs, INSTALL_TIMEOUT, are_still, check_from, check_stopped, check_unchanged, named,
+    shards_of, wait_until_installed,
 };
 use super::{admin, scrub};
 use crate::exit::UsageError;
@@ -45,6 +46,7 @@ async fn begin(
     let cluster = Cluster::ask(&admin(keys)).await?;
     let records = shard_records(keys).await?;
     let from = check_from(&cluster, args, &records)?;
+    check_others_go_on(&cluster, &records)?;
     let lost: ShardRecords = records
         .into_iter()
         .filter(|(shard, record)| within.contains(*shard) && has_lost(&cluster, record))
@@ -80,6 +82,31 @@ async fn begin(
         );
     }
     Ok(begun)
+}
+
+/// Refuses while shards that are not lost wait for nodes that do not answer: each comparison with one of them would wait, too,
+/// and fail.
+fn check_others_go_on(cluster: &Cluster, records: &ShardRecords) -> Result<(), UsageError> {
+    let waits = |shard, record: &ShardRecord| {
+        !has_lost(cluster, record) && !record.is_rebuilt() && cluster.is_stuck(shard, record)
+    };
+    let waiting = records
+        .iter()
+        .filter(|(shard, record)| waits(**shard, record));
+    let waiting: ShardRecords = waiting
+        .map(|(shard, record)| (*shard, Arc::clone(record)))
+        .collect();
+    if waiting.is_empty() {
+        return Ok(());
+    }
+    let silent = waiting.values().flat_map(|record| named(record));
+    let silent: BTreeSet<StoreId> = silent.filter(|store| !cluster.answers(*store)).collect();
+    let (shards, told) = (shards_of(&waiting), cluster.told(silent.iter().copied()));
+    let stopped = cluster.names(silent.into_iter());
+    Err(UsageError(format!(
+        "shards {shards} have what lost ones lack, and wait for {told}. Let a node that holds them go on alone first, by \
+         `simshard cluster force --from NODE --stopped {stopped}`; then run this command again"
+    )))
 }
 
 /// Those of some shards that have not begun anew by the command of another operator either.
@@ -213,8 +240,6 @@ async fn tell(keys: &dyn KeyValueStore, filled: &ShardRecords, changes: u64) -> 
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use super::*;
 
     /// Another operator began one of them, and a node that came back has the other.

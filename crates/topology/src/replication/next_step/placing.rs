@@ -29,7 +29,7 @@ impl View {
     }
 
     /// Whether a store is a target of a shard, or the shard has none.
-    fn may_stay(&self, shard: ShardId, store: StoreId) -> bool {
+    pub(super) fn may_stay(&self, shard: ShardId, store: StoreId) -> bool {
         let target = self.targets.get(&shard);
         target.is_none_or(|target| target.contains(&store))
     }

@@ -359,7 +359,7 @@ fn a_cold_store_gets_hot_beside_hot_ones_that_are_lost_until_they_are_back() {
     let second = next(&first, Step::Evict(id(2))).unwrap();
     assert!(!second.may_evict());
     let heating = |record: &ShardRecord, own: u8, searched: [Searched; 2]| {
-        record.heating(id(own), |store| searched[usize::from(store.0[0])])
+        record.heating(id(own), |store| searched[usize::from(store.0[0])], None)
     };
     assert_eq!(heating(&second, 1, [Well, Well]), None);
     assert_eq!(heating(&second, 1, [Unsure, Well]), None);
@@ -379,6 +379,13 @@ fn a_cold_store_gets_hot_beside_hot_ones_that_are_lost_until_they_are_back() {
     for store in [0, 1] {
         let refused = Err(StepError::OtherRole(id(store)));
         assert_eq!(next(&fourth, Step::Cool(id(store))), refused);
+    }
+    // One that gets hot in the place of another is the only one too many.
+    let warmed = next(&first, Step::Warm(id(1))).unwrap();
+    assert_eq!(hot(&warmed), [true, true, false]);
+    for (record, store) in [(&first, 0), (&first, 7), (&warmed, 2)] {
+        let refused = Err(StepError::OtherRole(id(store)));
+        assert_eq!(next(record, Step::Warm(id(store))), refused);
     }
     // The eviction of the lost one leaves no more hot ones than wished.
     let evicted = next(&at_least_one(third), Step::Evict(id(0))).unwrap();
@@ -464,14 +471,14 @@ fn a_shard_begins_anew_with_a_store_that_never_held_it_once_none_in_sync_answers
 
     // No step makes a store hot, until an operator does.
     let searched = |_| Searched::Well;
-    assert_eq!(emptied.heating(id(3), searched), None);
+    assert_eq!(emptied.heating(id(3), searched, None), None);
     let kept = next(&emptied, Step::Keep).unwrap();
     let learning = next(&emptied, Step::AddLearner(id(4))).unwrap();
     assert!(!learning.is_hot(id(4)));
     assert_eq!((hot(&kept), hot(&learning)), (vec![false], vec![false]));
     let forced = kept.forced(id(3), 9, |store| store == id(3)).unwrap();
     assert!(!forced.is_hot(id(3)) && forced.is_rebuilt());
-    let opened = kept.wishing(2, 1).heating(id(3), searched);
+    let opened = kept.wishing(2, 1).heating(id(3), searched, None);
     assert_eq!(opened, Some(Step::Keep));
 }
 
