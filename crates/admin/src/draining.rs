@@ -185,14 +185,13 @@ impl Admin<'_> {
         Ok(held)
     }
 
-    /// Lets a node take shards again.
+    /// Lets a node take shards again. Answers whether it took none. Those on their way from it leave still.
     ///
     /// # Errors
     /// If it has not registered.
-    pub async fn undrain(&self, node: &NodeId) -> Result<(), AdminError> {
+    pub async fn undrain(&self, node: &NodeId) -> Result<bool, AdminError> {
         self.check_known(node).await?;
-        self.set_drained(node, false).await?;
-        Ok(())
+        Ok(self.set_drained(node, false).await?)
     }
 
     /// Answers whether the node was drained before.

@@ -161,7 +161,8 @@ async fn an_operator_is_told_that_another_one_lets_the_node_take_shards_again() 
     assert!(depart(&keys, &drain("n3")).await.unwrap());
     let admin = Admin::new(&keys, &|_| {});
     assert!(admin.held_still(&drain("n3")).await.unwrap().is_empty());
-    admin.undrain(&node("n3")).await.unwrap();
+    assert!(admin.undrain(&node("n3")).await.unwrap());
+    assert!(!admin.undrain(&node("n3")).await.unwrap());
     let refused = admin.held_still(&drain("n3")).await.unwrap_err();
     let told = refused.to_string();
     assert!(told.starts_with("n3 is not drained any more"), "{told}");

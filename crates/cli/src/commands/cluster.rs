@@ -104,7 +104,7 @@ Examples:
   simshard cluster force --from n2 --stopped n1,n3 --metadata etcd://db:2379
   simshard cluster force --rebuild --from n2 --stopped n1")]
     Force(force::ForceArgs),
-    /// Compare the replicas of each shard, and repair those that lack something
+    /// Compare replicas and shards with each other, and repair what they lack
     #[command(after_help = "\
 Nodes compare what they store of each shard: by digests first, then document by
 document where these differ. A document counts if the replicas had different

@@ -103,8 +103,15 @@ fn print(planned: &Emptying, args: &PlannedArgs) -> anyhow::Result<()> {
 /// Lets a node take shards again.
 pub(super) async fn undrain(args: &NodeArgs) -> anyhow::Result<()> {
     let keys = args.metadata.keys()?;
-    admin(&*keys).undrain(&args.node).await?;
-    note("it may take shards again: `simshard cluster rebalance plan` gives it its share");
+    let node = &args.node;
+    if admin(&*keys).undrain(node).await? {
+        note(format!(
+            "{node} may take shards again: `simshard cluster rebalance plan` gives it its share. Those on their way from it \
+             leave still, unless `simshard cluster move --free` lets them be anywhere"
+        ));
+    } else {
+        note(format!("nothing to do: {node} was not drained"));
+    }
     Ok(())
 }
 

@@ -152,12 +152,20 @@ fn meant_of(
         .partition(|(shard, record)| holds(cluster, from, *shard, record));
     let shards = shards_of(&others);
     let in_sync = others.values().flat_map(|record| &record.in_sync);
-    let in_sync = cluster.names(in_sync.map(|entry| entry.store));
-    let name = cluster.name(from);
-    let lacking = format!(
-        "{name} does not hold shards {shards} in sync: for these, choose from {in_sync}, or see --rebuild if all of \
-         these are gone for good"
+    let (there, silent): (Vec<StoreId>, Vec<StoreId>) = in_sync
+        .map(|entry| entry.store)
+        .partition(|store| cluster.answers(*store));
+    let (there, silent) = (
+        cluster.names(there.into_iter()),
+        cluster.names(silent.into_iter()),
     );
+    let name = cluster.name(from);
+    let choose = if there.is_empty() {
+        format!("start {silent}, or see --rebuild if their data is gone for good")
+    } else {
+        format!("choose from {there}")
+    };
+    let lacking = format!("{name} does not hold shards {shards} in sync: for these, {choose}");
     if meant.is_empty() {
         return Err(UsageError(lacking));
     }
