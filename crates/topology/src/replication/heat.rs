@@ -3,8 +3,8 @@
 //! # Invariants
 //! - EP5: after a step, at least as many stores in sync are hot as wished, or all of them. One of them is not lost, if any
 //!   store in sync is not. None is hot where none is wished (FO4).
-//! - EP6: a hot store gets cold only while as many others are hot as wished, and one gets hot in the place of another only
-//!   while no more are.
+//! - EP6: a hot store gets cold only while as many others are hot as wished. One gets hot in the place of another only
+//!   while no more are hot than wished.
 
 use super::record::{ShardRecord, StoreId};
 use super::step::{Step, StepError};

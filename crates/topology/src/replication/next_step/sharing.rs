@@ -8,7 +8,7 @@ use super::{Searched, ShardRecord, StoreId, View};
 use crate::replication::record::InSync;
 use crate::{ShardId, ShardSet};
 
-/// Parts that differ by one of so many of the shards are left as they are, as tables take work.
+/// Parts that differ by less than one of this number of shards are left as they are, as tables take work.
 const TOLERATED: usize = 16;
 
 /// Of how many shards each store is in sync, and of how many of them it is hot.
@@ -107,8 +107,8 @@ impl View {
         }
     }
 
-    /// A cold store that is to search a shard, and a hot one in whose place: of those in sync, the one that searches the
-    /// smallest part of what it holds, and the one that searches the largest.
+    /// A cold store that is to search a shard, and a hot one in whose place. Of the cold ones, it searches the smallest part
+    /// of what it holds; the other searches the largest of the hot ones.
     fn swap(&self, shard: ShardId, record: &ShardRecord, loads: &Loads) -> Option<Swap> {
         if !self.is_at_rest(shard, record) {
             return None;
