@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::time::Duration;
 
 use simshard_cluster::{ClusterLayout, Feature, KeyValueStore, Steps, require};
 use simshard_storage::Room;
@@ -29,6 +30,9 @@ use crate::patience::in_time;
 /// After this number of looks in a row, about two seconds, the log says that no store reaches this one. Others may not know
 /// a new address before.
 const PATIENT_LOOKS: u32 = 10;
+
+/// Between two questions whether the cluster has the level at which nodes share searches.
+const LEVEL_INTERVAL: Duration = Duration::from_secs(10);
 
 /// Looks again and again, as long as it is polled.
 pub(super) async fn run(
@@ -130,6 +134,8 @@ struct Seen {
     written: ShardRecords,
     /// Whether all nodes of the cluster share searches.
     all_share_searches: bool,
+    /// When that was asked last.
+    level_asked: Option<Instant>,
     /// Which shard comes first at the next look, where more are to be copied than may be at once.
     first_on_turn: u8,
     takeover: Takeover,
@@ -148,6 +154,7 @@ impl Seen {
             cadence: Cadence::default(),
             written: ShardRecords::new(),
             all_share_searches: false,
+            level_asked: None,
             first_on_turn: 0,
             takeover,
             unreached: 0,
@@ -236,7 +243,11 @@ impl Seen {
             let last: Vec<_> = last(&mut self.written, read).collect();
             view.share_searches(last.iter().copied());
         }
-        if !view.to_warm.is_empty() && !self.all_share_searches {
+        let is_asked = self
+            .level_asked
+            .is_some_and(|asked| asked.elapsed() < LEVEL_INTERVAL);
+        if !view.to_warm.is_empty() && !self.all_share_searches && !is_asked {
+            self.level_asked = Some(Instant::now());
             self.all_share_searches = in_time(require(keys, Feature::SharedSearches))
                 .await
                 .is_ok();

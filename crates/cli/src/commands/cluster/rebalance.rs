@@ -44,9 +44,9 @@ The states of shards:
     /// Move the shards as the plan has them, and wait until they are there
     #[command(after_help = "\
 The plan must fit the cluster still: it is refused if one of its shards is held
-by other nodes meanwhile, or is to be, and if a node has another zone or capacity
-by now. Then draw another one. End the command at any time: the nodes go on. Run
-again, it waits for the same plan.")]
+by other nodes meanwhile, or is to be, and if a node has another zone or
+capacity by now. Then draw another one. End the command at any time: the nodes
+go on. Run again, it waits for the same plan.")]
     Apply(ApplyArgs),
     /// Take the plan back: what has not arrived stays where it is
     #[command(after_help = "\
