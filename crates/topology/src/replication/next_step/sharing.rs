@@ -275,6 +275,9 @@ mod tests {
         let mut cluster = Cluster::of(3, |_| vec![1, 2, 3]);
         cluster.live.remove(&id(1));
         assert_eq!(cluster.look(), 0);
+        let mut of_four = Cluster::of(4, |_| vec![1, 2, 3, 4]);
+        of_four.live.remove(&id(3));
+        assert_eq!(of_four.look(), 0);
         cluster.live.insert(id(1));
         let mut view = cluster.view(id(3));
         view.moves_are_paused = true;
@@ -287,6 +290,17 @@ mod tests {
         view.unbuilt = view.to_warm;
         view.share_searches(ShardId::all().zip(&cluster.records));
         assert!(view.to_warm.is_empty());
+    }
+
+    /// It would search all that it holds, and then nothing, in turn.
+    #[test]
+    fn a_store_that_holds_one_shard_ends_too() {
+        let mut cluster = Cluster::of(4, |shard| match shard {
+            0 => vec![1, 2, 4],
+            _ => vec![1, 2, 3],
+        });
+        cluster.settle();
+        assert!(cluster.warmed() <= 256 * 2 / 3 + 1, "{}", cluster.warmed());
     }
 
     /// A small difference is not worth tables.
