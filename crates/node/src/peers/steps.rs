@@ -57,7 +57,7 @@ pub(super) async fn run(
         let now = Instant::now();
         let mut view = seen.look(now, peers, &wishes, &others, engine, &layout);
         seen.take_turns(&mut view, &layout);
-        seen.share_searches(&mut view, &layout, keys).await;
+        seen.keep_cold_below_level(&mut view, keys).await;
         view.moves_go_on = seen.cadence.look(engine.work_given(), now);
         let comes = any(&layout, |shard, record| view.is_wanted(shard, record));
         let address = layout.node_of(peers.own).map(|node| node.address.clone());
@@ -223,26 +223,18 @@ impl Seen {
         }
     }
 
-    /// Decides which shards this store begins to copy now.
+    /// Decides which shards this store begins to copy now, and for which it gets hot in the place of another one.
     fn take_turns(&mut self, view: &mut View, layout: &ClusterLayout) {
         if let Some(read) = layout.records() {
-            let last = last(&mut self.written, read);
-            view.take_turns(last, ShardId(self.first_on_turn));
+            let last: Vec<_> = last(&mut self.written, read).collect();
+            view.take_turns(last.iter().copied(), ShardId(self.first_on_turn));
+            view.share_searches(last.iter().copied());
         }
         self.first_on_turn = self.first_on_turn.wrapping_add(MOST_AT_ONCE as u8);
     }
 
-    /// Decides for which shards this store gets hot in the place of another one: none before all nodes know that (PE20).
-    async fn share_searches(
-        &mut self,
-        view: &mut View,
-        layout: &ClusterLayout,
-        keys: &dyn KeyValueStore,
-    ) {
-        if let Some(read) = layout.records() {
-            let last: Vec<_> = last(&mut self.written, read).collect();
-            view.share_searches(last.iter().copied());
-        }
+    /// Lets this store get hot in the place of no other one before all nodes know that (PE20).
+    async fn keep_cold_below_level(&mut self, view: &mut View, keys: &dyn KeyValueStore) {
         let is_asked = self
             .level_asked
             .is_some_and(|asked| asked.elapsed() < LEVEL_INTERVAL);

@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 
 use super::turns::MOST_AT_ONCE;
 use super::{Searched, ShardRecord, StoreId, View};
-use crate::replication::record::InSync;
 use crate::{ShardId, ShardSet};
 
 /// Parts that differ by less than one of this number of shards are left as they are, as tables take work.
@@ -67,11 +66,23 @@ impl Loads {
         load.hot = load.hot.saturating_sub(1);
     }
 
-    /// Lets the store of a shard get cold that is hot for the largest part of what it holds.
-    fn cool_one(&mut self, record: &ShardRecord) -> Option<StoreId> {
+    /// The hot store of a shard that is hot for the largest part of what it holds.
+    fn busiest(&self, record: &ShardRecord) -> Option<StoreId> {
         let hot = record.in_sync.iter().filter(|entry| entry.hot);
         let stores = hot.map(|entry| entry.store);
-        let busiest = stores.max_by(|one, other| self.compare(*one, *other))?;
+        stores.max_by(|one, other| self.compare(*one, *other))
+    }
+
+    /// The cold one that is hot for the smallest part.
+    fn idlest(&self, record: &ShardRecord) -> Option<StoreId> {
+        let cold = record.in_sync.iter().filter(|entry| !entry.hot);
+        let stores = cold.map(|entry| entry.store);
+        stores.min_by(|one, other| self.compare(*one, *other))
+    }
+
+    /// Lets the busiest store of a shard get cold.
+    fn cool_busiest(&mut self, record: &ShardRecord) -> Option<StoreId> {
+        let busiest = self.busiest(record)?;
         self.cool(busiest);
         Some(busiest)
     }
@@ -88,7 +99,7 @@ impl View {
         let mut loads = Loads::of(records.clone().map(|(_, record)| record));
         let spare = records.clone().filter(|(_, record)| record.has_spare_hot());
         self.to_cool = spare
-            .filter_map(|(shard, record)| Some((shard, loads.cool_one(record)?)))
+            .filter_map(|(shard, record)| Some((shard, loads.cool_busiest(record)?)))
             .collect();
         self.to_warm = ShardSet::EMPTY;
         if self.moves_are_paused {
@@ -107,18 +118,15 @@ impl View {
         }
     }
 
-    /// A cold store that is to search a shard, and a hot one in whose place. Of the cold ones, it searches the smallest part
-    /// of what it holds; the other searches the largest of the hot ones.
+    /// A cold store that is to search a shard, and a hot one in whose place.
     fn swap(&self, shard: ShardId, record: &ShardRecord, loads: &Loads) -> Option<Swap> {
         if !self.is_at_rest(shard, record) {
             return None;
         }
-        let in_sync = record.in_sync.iter();
-        let (hot, cold): (Vec<&InSync>, Vec<&InSync>) = in_sync.partition(|entry| entry.hot);
-        let by_load = |one: &StoreId, other: &StoreId| loads.compare(*one, *other);
-        let cool = hot.iter().map(|entry| entry.store).max_by(by_load)?;
-        let warm = cold.iter().map(|entry| entry.store).min_by(by_load)?;
-        let swap = Swap { warm, cool };
+        let swap = Swap {
+            warm: loads.idlest(record)?,
+            cool: loads.busiest(record)?,
+        };
         loads.gain_by(swap).then_some(swap)
     }
 
@@ -127,7 +135,6 @@ impl View {
         let mut in_sync = record.in_sync.iter().map(|entry| entry.store);
         record.in_sync.len() == usize::from(record.want)
             && record.learners.is_empty()
-            && !record.is_rebuilt()
             && !record.has_spare_hot()
             && in_sync.all(|store| self.may_search(shard, record, store))
     }
