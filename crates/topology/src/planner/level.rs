@@ -18,6 +18,38 @@ pub(super) fn mean(task: &Task) -> f64 {
     weight_of_all(task) / capacity
 }
 
+/// The weight of each node at the fair level of its zone.
+pub(super) fn fair_loads(task: &Task) -> Vec<f64> {
+    let fair = fair(task);
+    let nodes = task.nodes.iter().enumerate();
+    let load = |(place, node): (usize, &Candidate)| fair[task.zones.of(place)] * capacity(node);
+    nodes.map(load).collect()
+}
+
+/// The level of the nodes of each zone if all nodes were as alike as the numbers of replicas in zones let
+/// them be.
+fn fair(task: &Task) -> Vec<f64> {
+    let zones = &task.zones;
+    let mut capacities = vec![0.0; zones.count()];
+    for (place, node) in task.nodes.iter().enumerate() {
+        capacities[zones.of(place)] += capacity(node);
+    }
+    let all = task.weights.sum(ShardId::all()) as f64;
+    let bound = |replicas: usize, zone: usize| replicas as f64 * all / capacities[zone];
+    let at = |level: f64, zone: usize| {
+        let fewest = bound(zones.fewest[zone], zone);
+        level.max(fewest).min(bound(zones.most[zone], zone))
+    };
+    let places = || 0..zones.count();
+    let highest = places().map(|zone| bound(zones.most[zone], zone));
+    let is_enough = |level: f64| {
+        let loads = places().map(|zone| at(level, zone) * capacities[zone]);
+        loads.sum::<f64>() >= weight_of_all(task)
+    };
+    let level = lowest(0.0, highest.fold(0.0, f64::max), is_enough);
+    places().map(|zone| at(level, zone)).collect()
+}
+
 /// A level that the highest node has at least, whatever the plan.
 ///
 /// At a level, a node has room for some of the heaviest shards, by their number and by their sum, and

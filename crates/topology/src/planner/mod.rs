@@ -2,14 +2,15 @@
 //!
 //! 1. Replicas stay on nodes that stay, unless they are too many. From scratch ([`fresh`]), every
 //!    node first gets a range of neighbouring leading bytes.
-//! 2. [`relief`] places the replicas that are missing. Then it relieves the highest node, step by
-//!    step, until the balance is good enough. At last it fills nodes below 0.8 of the mean level up
+//! 2. [`relief`] places the replicas that are missing. Then it relieves the highest nodes, step by
+//!    step, until the balance is good enough. At last it [fills](filling) nodes below 0.8 of the fair level up
 //!    to 0.9 of it. So a node that joins many others gets its part of the load.
 //!
 //! The *level* of a node is its weight divided by its capacity. The *balance* of a map is the highest
 //! level divided by the mean one: 1 is perfect. [`level`] says which balance no plan can beat. If
-//! that is below 1.1, a balance of 1.1 is good enough. [`ring`] decides between steps that are
-//! equally good.
+//! that is below 1.1, a balance of 1.1 is good enough. The *fair level* of a node is the mean one, or
+//! that of its zone if the zone can only hold more or less than that. [`ring`] decides between steps
+//! that are equally good.
 //!
 //! # Invariants
 //!
@@ -17,19 +18,21 @@
 //! - P1: every shard has exactly `r` distinct nodes, all from the list given.
 //! - P2: the replicas of a shard are spread over zones as evenly as the zones have nodes: in
 //!   distinct zones where there are enough.
-//! - P3: the balance is good enough, or no move of one shard and no exchange of two lowers the
-//!   highest node by a hundredth of the mean.
+//! - P3: each node keeps the balance good enough, or no move of one shard and no exchange of two
+//!   lowers that node by a hundredth of the mean.
 //! - P4: a map that keeps P1 and P2, is good enough and leaves no node short stays as it is. Others
 //!   change little. If shards are light and may go to any node, a node gives up nothing but its
-//!   excess. That is what it has above the highest level, or above the mean one if a node is short.
+//!   excess. That is what it has above the highest level, or above its fair one if a node is short.
 //!   Only its last shard may be more than that, and is lighter than all that it keeps.
 //! - P5: the plan depends on the arguments only, and not on the order of the nodes.
 //! - P6: from scratch, with equal weights, capacities and zones, nodes in name order own at most one
 //!   range each. The shard counts of two nodes differ by at most one.
-//! - P8: if shards are light and may go to any node, no node is short: below 0.8 of the mean level.
+//! - P8: if shards are light and may go to any node of a zone, no node is short: below 0.8 of its
+//!   fair level.
 
 mod candidate;
 mod draft;
+mod filling;
 mod fresh;
 mod level;
 mod relief;

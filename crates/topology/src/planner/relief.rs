@@ -1,7 +1,7 @@
-//! The way to a plan: replicas that are missing are placed, the highest node is relieved, and nodes
+//! The way to a plan: replicas that are missing are placed, the highest nodes are relieved, and nodes
 //! that hold too little are filled.
 //!
-//! A step takes one shard from the highest node. If no node has room for one, a step may also
+//! A step takes one shard from the highest node that can give any. If no node has room for one, a step may also
 //! exchange a shard for a lighter one. The best step moves least weight for what it relieves:
 //!
 //! - A node above its limit gives up shards that are no more than its excess. Only the last one may be
@@ -9,10 +9,11 @@
 //! - A replica that is new on a node goes on to another for nothing. So does one that goes back.
 //! - Of steps that move the same, one that cuts no range is best, and then one that relieves most.
 //!
-//! Each step lowers the highest node, or the excess of one node without giving another one any. So it
-//! ends: once no node is above its limit, or no step lowers the highest one by a hundredth of the mean.
+//! Each step lowers the higher of two nodes, or the excess of one node without giving another one any. So it
+//! ends: once no node is above its limit, or no step lowers one that is by a hundredth of the mean.
 
 use std::cmp::Ordering;
+use std::collections::BTreeSet;
 
 use crate::ids::ShardId;
 use crate::planner::draft::Draft;
@@ -24,24 +25,19 @@ use crate::shard_set::ShardSet;
 /// part of the mean.
 const WORTH_A_STEP: f64 = 0.01;
 
-/// A node below this part of the mean level is short, as one that has joined many others is.
-const SHORT: f64 = 0.8;
-
-/// Short nodes are filled to this part of the mean level. No node gives them more than what it has
-/// above that part.
-const FILLED: f64 = 0.9;
-
 /// A draft on its way to a level.
 pub(super) struct Relief<'a> {
-    task: &'a Task<'a>,
+    pub(super) task: &'a Task<'a>,
     pub(super) draft: Draft<'a>,
     /// The shards that each node has already.
     before: &'a [ShardSet],
     ring: &'a Ring,
     /// The most weight of each node.
-    limits: Vec<u64>,
+    pub(super) limits: Vec<u64>,
+    /// The weight of each node if all were as alike as zones let them be.
+    pub(super) fair: Vec<f64>,
     /// The weight up to which nodes take shards first, so that those that do become alike.
-    marks: Vec<u64>,
+    pub(super) marks: Vec<u64>,
     /// By how much an exchange lowers the highest node, and a step to a node that gets above its limit.
     least_gain: f64,
 }
@@ -109,6 +105,7 @@ impl<'a> Relief<'a> {
         let mark = level::lowest(0.0, highest, has_room);
         Self {
             marks: capacities().map(at(mark)).collect(),
+            fair: level::fair_loads(task),
             least_gain: WORTH_A_STEP * level::mean(task),
             task,
             draft,
@@ -124,25 +121,41 @@ impl<'a> Relief<'a> {
             self.take(&step);
         }
         self.spread_for_nothing();
-        self.relieve();
-        if self.highest().is_none() {
+        loop {
+            self.relieve();
+            let loads = self.draft.loads.clone();
             self.fill();
+            if self.draft.loads == loads {
+                return;
+            }
         }
     }
 
-    /// Relieves the highest node until none is above its limit, or no step lowers it.
+    /// Relieves the nodes that are above their limits, the highest first, until no step lowers any of them. What
+    /// one gives up makes room for what a higher one found no room for.
     fn relieve(&mut self) {
-        while let Some(node) = self.highest() {
-            let load = self.draft.loads[node];
-            self.relieve_within_limits(node, f64::INFINITY, 0);
-            if self.draft.loads[node] < load {
-                continue;
+        let mut stuck = BTreeSet::new();
+        while let Some(node) = self.highest(&stuck) {
+            if self.relieve_node(node) {
+                stuck.clear();
+            } else {
+                stuck.insert(node);
             }
-            let Some(step) = self.best_step(node) else {
-                return;
-            };
-            self.take(&step);
         }
+    }
+
+    /// Takes something from a node above its limit, and answers whether anything can be taken.
+    fn relieve_node(&mut self, node: usize) -> bool {
+        let load = self.draft.loads[node];
+        self.relieve_within_limits(node, f64::INFINITY, 0);
+        if self.draft.loads[node] < load {
+            return true;
+        }
+        let step = self.best_step(node);
+        if let Some(step) = &step {
+            self.take(step);
+        }
+        step.is_some()
     }
 
     /// Makes nodes more alike by what moves in any case, up to a hundredth.
@@ -155,70 +168,13 @@ impl<'a> Relief<'a> {
         self.limits = limits;
     }
 
-    /// Fills short nodes. Each round starts from the state that the last one left. Only nodes that
-    /// were short before the first one receive. So a plan that follows finds nothing to fill.
-    fn fill(&mut self) {
-        let mean = level::mean(self.task);
-        let mut short = self.nodes_below(SHORT * mean);
-        while !short.is_empty() {
-            let loads = self.draft.loads.clone();
-            self.fill_once(&short, mean);
-            if self.draft.loads == loads {
-                return;
-            }
-            let below = self.nodes_below(FILLED * mean);
-            short.retain(|node| below.contains(node));
-        }
-    }
-
-    /// Gives short nodes, up to the mean level, what the others have above the highest level that
-    /// leaves enough.
-    fn fill_once(&mut self, short: &[usize], mean: f64) {
-        let nodes = 0..self.task.nodes.len();
-        let giving = self.level_of_giving(short, mean);
-        let limit = |node: usize| {
-            if short.contains(&node) {
-                weight_at(mean, self.capacity(node))
-            } else {
-                weight_at(giving, self.capacity(node)).min(self.draft.loads[node])
-            }
-        };
-        self.limits = nodes.clone().map(limit).collect();
-        let kept = |node: usize| (FILLED * mean * self.capacity(node)).ceil() as u64;
-        let kept: Vec<u64> = nodes.clone().map(kept).collect();
-        self.marks.clone_from(&kept);
-        for node in nodes {
-            self.relieve_within_limits(node, f64::INFINITY, kept[node]);
-        }
-    }
-
-    /// The highest level above which nodes hold as much as short ones lack.
-    fn level_of_giving(&self, short: &[usize], mean: f64) -> f64 {
-        let over =
-            |node: usize, level: f64| self.draft.loads[node] as f64 - level * self.capacity(node);
-        let lack: f64 = short.iter().map(|&node| -over(node, FILLED * mean)).sum();
-        let nodes = || 0..self.task.nodes.len();
-        let levels = nodes().map(|node| self.level(node, self.draft.loads[node]));
-        let highest = levels.fold(mean, f64::max);
-        let is_enough = |depth: f64| {
-            let excess = nodes().map(|node| over(node, highest - depth).max(0.0));
-            excess.sum::<f64>() >= lack
-        };
-        highest - level::lowest(0.0, highest - mean, is_enough)
-    }
-
-    fn nodes_below(&self, level: f64) -> Vec<usize> {
-        let is_below = |&node: &usize| self.level(node, self.draft.loads[node]) < level;
-        (0..self.task.nodes.len()).filter(is_below).collect()
-    }
-
     fn capacity(&self, node: usize) -> f64 {
         f64::from(self.task.nodes[node].capacity.get())
     }
 
     /// Takes from a node what has room elsewhere, at most at a price, until it keeps its limit: so
     /// ranges go whole. It keeps at least some weight.
-    fn relieve_within_limits(&mut self, node: usize, price: f64, kept: u64) {
+    pub(super) fn relieve_within_limits(&mut self, node: usize, price: f64, kept: u64) {
         while self.draft.loads[node] > self.limits[node] {
             let spare = self.draft.loads[node].saturating_sub(kept);
             let shards = self.draft.held[node].iter();
@@ -231,12 +187,13 @@ impl<'a> Relief<'a> {
         }
     }
 
-    /// The node of the highest level, if it is above its limit.
-    fn highest(&self) -> Option<usize> {
+    /// The node of the highest level of those above their limits, but for some.
+    fn highest(&self, but: &BTreeSet<usize>) -> Option<usize> {
         let level = |&node: &usize| self.level(node, self.draft.loads[node]);
-        let nodes = 0..self.task.nodes.len();
-        let highest = nodes.rev().max_by(|a, b| level(a).total_cmp(&level(b)));
-        highest.filter(|&node| self.draft.loads[node] > self.limits[node])
+        let is_above = |&node: &usize| self.draft.loads[node] > self.limits[node];
+        let nodes = (0..self.task.nodes.len()).filter(|node| !but.contains(node));
+        let nodes = nodes.filter(is_above);
+        nodes.rev().max_by(|a, b| level(a).total_cmp(&level(b)))
     }
 
     fn level(&self, node: usize, load: u64) -> f64 {
@@ -379,7 +336,7 @@ impl<'a> Relief<'a> {
 }
 
 /// The weight of a node of some capacity at a level, and no less for what a float is off by.
-fn weight_at(level: f64, capacity: f64) -> u64 {
+pub(super) fn weight_at(level: f64, capacity: f64) -> u64 {
     /// More than what a float is off by, and less than any weight that matters.
     const ROUNDING: f64 = 1e-9;
     (level * capacity * (1.0 + ROUNDING)) as u64

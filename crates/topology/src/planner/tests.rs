@@ -155,6 +155,32 @@ fn the_least_balance_follows_from_the_heaviest_shards_and_from_distinct_nodes() 
     is(least(&zoned, &ShardWeights::EQUAL, 2), 1.5);
 }
 
+/// P8: a zone of three nodes takes no more than one of a single node.
+#[test]
+fn nodes_of_one_zone_share_what_the_zone_takes() {
+    let zones = |names: &[&str]| {
+        let nodes = candidates(names.len()).into_iter().zip(names);
+        nodes
+            .map(|(node, zone)| node.in_zone(zone))
+            .collect::<Vec<_>>()
+    };
+    let four = ["a", "b", "c", "b"];
+    let first = plan(None, &zones(&four), &ShardWeights::EQUAL, 3).unwrap();
+    let joined = plan(
+        Some(&first.map),
+        &zones(&["a", "b", "c", "b", "a", "a"]),
+        &ShardWeights::EQUAL,
+        3,
+    )
+    .unwrap();
+    let shards = |node: usize| joined.map.shards_of(&candidates(6)[node].id).len();
+    let held: Vec<usize> = [0, 4, 5].map(shards).to_vec();
+    assert!(
+        held.iter().all(|shards| *shards >= 256 * 8 / 30),
+        "{held:?}"
+    );
+}
+
 /// P2.
 #[test]
 fn what_zones_cannot_meet_is_said() {

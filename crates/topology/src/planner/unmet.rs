@@ -44,7 +44,8 @@ impl fmt::Display for Unmet {
         match self {
             Self::TooFewZones { zones, replicas } => write!(
                 f,
-                "{replicas} replicas are in {zones} zones, so some zone has several of them: add zones"
+                "{replicas} replicas are in {zones} {}, so some zone has several of them: add zones",
+                if *zones == 1 { "zone" } else { "zones" }
             ),
             Self::TooFewNodes {
                 zone,

@@ -54,7 +54,7 @@ fn grown(rng: &mut Rng, weights: &ShardWeights) -> ShardWeights {
 #[test]
 fn every_plan_in_the_life_of_a_cluster_keeps_the_promises() {
     each_seed(|rng| {
-        let (kind, mut present) = (Kind::random(rng), BTreeSet::new());
+        let (mut kind, mut present) = (Kind::random(rng), BTreeSet::new());
         let wished = rng.usize(1..=4);
         let mut scene = Scene {
             weights: random_weights(rng),
@@ -62,6 +62,9 @@ fn every_plan_in_the_life_of_a_cluster_keeps_the_promises() {
         };
         for _ in 0..STEPS {
             toggle(rng, &mut present);
+            if rng.u8(..4) == 0 {
+                kind = Kind::random(rng);
+            }
             scene.nodes = present.iter().map(|&number| kind.node(number)).collect();
             rng.shuffle(&mut scene.nodes);
             scene.replicas = if rng.u8(..6) == 0 {

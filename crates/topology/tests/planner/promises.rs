@@ -113,24 +113,26 @@ pub(crate) fn p3_the_balance_is_good_or_cannot_be_lowered(scene: &Scene, plan: &
             said.after, said.least
         )
     })?;
-    if is <= GOOD.max(said.least) + ROUNDING {
-        return Ok(());
-    }
-    match improvement(scene, &plan.map) {
-        Some(how) => Err(format!("P3: the balance is {is}, and {how} lowers it")),
+    let limit = (GOOD.max(said.least) + ROUNDING) * scene.mean();
+    let above = |node: &&Candidate| scene.level(&plan.map, node) > limit;
+    match scene
+        .nodes
+        .iter()
+        .filter(above)
+        .find_map(|node| improvement(scene, &plan.map, node))
+    {
+        Some(how) => Err(format!("P3: the balance is {is}, and {how} lowers a node")),
         None => Ok(()),
     }
 }
 
-/// A move or an exchange that lowers the highest node by a hundredth of the mean.
-fn improvement(scene: &Scene, map: &ShardMap) -> Option<String> {
+/// A move or an exchange that lowers a node by a hundredth of the mean, and raises no other one as high.
+fn improvement(scene: &Scene, map: &ShardMap, from: &Candidate) -> Option<String> {
     let mut nodes: Vec<(&Candidate, f64, ShardSet)> = Vec::new();
     for node in &scene.nodes {
         nodes.push((node, scene.level(map, node), map.shards_of(&node.id)));
     }
-    nodes.sort_by(|a, b| a.0.id.cmp(&b.0.id));
-    let peak = nodes.iter().map(|(_, level, _)| *level).fold(0.0, f64::max);
-    let (from, _, held) = nodes.iter().find(|(_, level, _)| *level == peak)?;
+    let (peak, held) = (scene.level(map, from), map.shards_of(&from.id));
     let good = peak - (0.01 + ROUNDING) * scene.mean();
     let may_go = |shard: ShardId, from: &Candidate, to: &Candidate| {
         let mut replicas = map.replicas(shard).to_vec();
@@ -144,7 +146,7 @@ fn improvement(scene: &Scene, map: &ShardMap) -> Option<String> {
                 let gain = scene.weight([shard]) - back;
                 peak - gain / capacity(from) <= good && level + gain / capacity(to) <= good
             };
-            let lighter = theirs.difference(held);
+            let lighter = theirs.difference(&held);
             let mut lighter = lighter.iter().filter(|back| lowers(scene.weight([*back])));
             if lowers(0.0) && may_go(shard, from, to) {
                 return Some(format!("{shard} from {from:?} to {to:?}"));
