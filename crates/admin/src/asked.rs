@@ -76,6 +76,13 @@ impl Cluster {
         }
     }
 
+    /// Puts a node in a zone.
+    #[cfg(test)]
+    pub(crate) fn put_in_zone(&mut self, node: &NodeId, zone: &str) {
+        let settings = self.settings.entry(node.clone()).or_default();
+        settings.zone = Some(zone.to_owned());
+    }
+
     /// The zones and capacities that plans are drawn for, of nodes that have any.
     pub(crate) fn settings_for_plans(&self) -> SettingsOfNodes {
         let settings = self.settings.iter();

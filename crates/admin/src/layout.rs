@@ -9,6 +9,7 @@ use simshard_topology::{Candidate, NodeId, Plan, ShardId, ShardMap, ShardSet, Sh
 
 use crate::asked::Cluster;
 use crate::checks::check_answer;
+use crate::status::{lacks_replicas, shards_where};
 use crate::{Admin, AdminError};
 
 /// What a shard takes beside its documents, in documents. So a cluster that holds little is shared evenly.
@@ -28,20 +29,20 @@ impl Layout {
         let cluster = Cluster::ask(admin).await?;
         let records = shard_records(admin.keys).await?;
         let targets = targets(admin.keys, |error| admin.warn_of_bad(error)).await?;
-        Self::of(cluster, records, targets)
+        Self::of(cluster, records, &targets)
     }
 
     pub(crate) fn of(
         cluster: Cluster,
         records: ShardRecords,
-        targets: Targets,
+        targets: &Targets,
     ) -> Result<Self, AdminError> {
-        let map = placed(&cluster, &records, &targets)?;
+        let map = placed(&cluster, &records, targets)?;
         Ok(Self {
             cluster,
             records,
             map,
-            targeted: targets.into_keys().collect(),
+            targeted: targets.keys().copied().collect(),
         })
     }
 
@@ -146,6 +147,18 @@ impl Layout {
         )))
     }
 
+    /// Refuses a plan while shards get replicas: each one that comes makes the plan stale.
+    pub(crate) fn check_not_short(&self) -> Result<(), AdminError> {
+        let short = shards_where(&self.records, lacks_replicas);
+        let short = short.difference(&self.targeted);
+        if short.is_empty() {
+            return Ok(());
+        }
+        Err(AdminError::Refused(format!(
+            "shards {short} are short of replicas: wait until nodes have copied them"
+        )))
+    }
+
     /// The next map, in which these nodes hold each shard.
     pub(crate) fn with(
         &self,
@@ -233,7 +246,7 @@ impl Layout {
         };
         let fewer = (left > 0).then(|| {
             format!(
-                "wish for fewer replicas by `simshard cluster set-replication --replicas {left}`"
+                "ask for fewer replicas by `simshard cluster set-replication --replicas {left}`"
             )
         });
         let ways = [

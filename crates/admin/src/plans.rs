@@ -114,6 +114,7 @@ impl Admin<'_> {
         require(self.keys, Feature::Moving).await?;
         let before = self.replaceable().await?;
         let layout = Layout::read(self).await?;
+        layout.check_not_short()?;
         let plan = layout.evenly(self, &layout.nodes()?, layout.replicas()?)?;
         let moves = moves(&layout, &plan.map);
         Ok(Drawn {
@@ -303,12 +304,15 @@ impl Admin<'_> {
         })
     }
 
-    /// Lets shards begin to move again.
+    /// Lets shards begin to move again. Answers whether they were paused.
     ///
     /// # Errors
-    /// If the metadata cannot be written.
-    pub async fn resume(&self) -> Result<(), AdminError> {
-        Ok(set_paused(self.keys, None).await?)
+    /// If the metadata cannot be read or written.
+    pub async fn resume(&self) -> Result<bool, AdminError> {
+        // A damaged record is taken away, too.
+        let was_paused = !matches!(paused(self.keys).await, Ok(None));
+        set_paused(self.keys, None).await?;
+        Ok(was_paused)
     }
 
     /// The revision of a plan that may give way to another one. Refuses one by which shards are moving.

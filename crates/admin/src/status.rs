@@ -13,11 +13,12 @@ use simshard_cluster::{
 use simshard_node::StoreAnswer;
 use simshard_runtime::terminal::counted;
 use simshard_topology::replication::{ShardRecord, ShardRecords, StoreId};
-use simshard_topology::{Balance, ShardId, ShardSet};
+use simshard_topology::{Balance, NodeId, ShardId, ShardSet};
 
+use crate::asked::Cluster;
 use crate::changes::changes;
 use crate::lacking_room::{lacks_room, without_room_text};
-use crate::layout::Layout;
+use crate::layout::{Layout, names};
 use crate::nodes::Asked;
 use crate::upgrade::versions;
 use crate::{Admin, AdminError, plans};
@@ -46,8 +47,9 @@ impl Admin<'_> {
         let targets = targets(keys, |error| self.warn_of_bad(error)).await?;
         let asked = self.ask_all().await?;
         let held = asked.iter().flat_map(|(store, _)| &store.corpora);
-        let unrecorded = without_record(keys, held.copied().collect()).await?;
+        let held = held.copied().collect();
         let corpora = recorded_corpora(keys).await?;
+        let unrecorded = without_record(keys, &corpora, held).await?;
         let upgrade = Upgrade::read(keys).await?;
         let states: Vec<CorpusState> = corpora.records().map(|record| record.state).collect();
         // The records are there, so the metadata has answered.
@@ -61,17 +63,16 @@ impl Admin<'_> {
             short("hot", &records, lacks_hot),
             learners(&records, &asked),
             moves(&records, &targets, &asked, self.paused().await?.is_some()),
-            self.balance(&asked).await,
+            self.balance(&records, &targets, &asked).await,
             corpora_of(&states, unrecorded.len()),
             versions(&upgrade, &asked),
         ])
     }
 
-    /// Whether a plan would share the documents clearly better than they are. A shard that is short may have a replica more
-    /// in a moment, so a plan means nothing.
-    async fn balance(&self, asked: &Asked) -> Finding {
-        match self.balance_now(asked).await {
-            Ok((balance, moves)) => balance_of(balance, moves),
+    /// Whether a plan would share the documents clearly better than they are.
+    async fn balance(&self, records: &ShardRecords, targets: &Targets, asked: &Asked) -> Finding {
+        match self.balance_now(records, targets, asked).await {
+            Ok(even) => balance_of(&even),
             Err(error) => {
                 let facts = json!({ "unknown": error.to_string() });
                 finding("balance", true, format!("not known now: {error}"), facts)
@@ -79,21 +80,42 @@ impl Admin<'_> {
         }
     }
 
-    async fn balance_now(&self, asked: &Asked) -> Result<(Balance, usize), AdminError> {
-        let silent = asked.iter().find(|(_, answer)| answer.is_none());
-        if let Some((store, _)) = silent {
-            let problem = format!("{} does not answer", store.node);
+    async fn balance_now(
+        &self,
+        records: &ShardRecords,
+        targets: &Targets,
+        asked: &Asked,
+    ) -> Result<Evenness, AdminError> {
+        let silent = asked.iter().filter(|(_, answer)| answer.is_none());
+        let silent: Vec<&NodeId> = silent.map(|(store, _)| &store.node).collect();
+        if !silent.is_empty() {
+            let verb = if silent.len() == 1 { "does" } else { "do" };
+            let problem = format!("{} {verb} not answer", names(silent));
             return Err(AdminError::Refused(problem));
         }
-        self.balance_by(&Layout::read(self).await?)
+        let cluster = Cluster::ask(self).await?;
+        self.balance_by(&Layout::of(cluster, records.clone(), targets)?)
     }
 
-    /// The balance of a layout, and how many shards a plan would move.
-    fn balance_by(&self, layout: &Layout) -> Result<(Balance, usize), AdminError> {
-        check_not_short(&layout.records)?;
+    /// The balance of a layout, and what a plan would do.
+    fn balance_by(&self, layout: &Layout) -> Result<Evenness, AdminError> {
+        layout.check_not_short()?;
         let plan = layout.evenly(self, &layout.nodes()?, layout.replicas()?)?;
-        Ok((plan.balance, plans::moves(layout, &plan.map).len()))
+        Ok(Evenness {
+            balance: plan.balance,
+            moves: plans::moves(layout, &plan.map).len(),
+            unmet: plan.unmet.iter().map(ToString::to_string).collect(),
+        })
     }
+}
+
+/// How evenly shards are spread.
+struct Evenness {
+    balance: Balance,
+    /// How many shards a plan would move.
+    moves: usize,
+    /// What a plan cannot meet, as there are too few zones, or nodes in them.
+    unmet: Vec<String>,
 }
 
 pub(crate) const fn finding(
@@ -130,18 +152,32 @@ fn nodes(records: &ShardRecords, targets: &Targets, asked: &Asked) -> Finding {
     let mut details = format!("{answering} of {all} answer");
     if !holding.is_empty() {
         details += &format!(
-            "; silent: {}: start each, or move its shards by `simshard cluster replace`",
+            "; silent: {}: start each; of one that is gone for good, move the shards by `simshard cluster replace`",
             holding.join(",")
+        );
+    }
+    let lost = shards_where(records, |record| {
+        !record.is_rebuilt() && !is_held(record, asked)
+    });
+    if !lost.is_empty() {
+        details += &format!(
+            "; no node that answers holds {lost}: if none of theirs can be started, see `simshard cluster force`"
         );
     }
     if !empty.is_empty() {
         details += &format!(
-            "; silent, without shards: {}: start each, or forget it by `simshard cluster remove`",
+            "; silent, without shards: {}: start each; `simshard cluster remove` is for one that is gone for good",
             empty.join(",")
         );
     }
     let facts = json!({ "nodes": all, "silent": silent, "silent_without_shards": empty });
     finding("nodes", silent.is_empty(), details, facts)
+}
+
+/// Whether a store in sync answers.
+fn is_held(record: &ShardRecord, asked: &Asked) -> bool {
+    let mut answering = asked.iter().filter(|(_, answer)| answer.is_some());
+    answering.any(|(store, _)| record.in_sync(store.id).is_some())
 }
 
 /// Whether all searches can be answered: by a hot replica that lives, and has made its tables. One that is too busy to tell
@@ -193,7 +229,7 @@ fn searches(records: &ShardRecords, asked: &Asked) -> Finding {
     finding("searches", unanswered.is_empty(), details, facts)
 }
 
-fn lacks_replicas(record: &ShardRecord) -> bool {
+pub(crate) fn lacks_replicas(record: &ShardRecord) -> bool {
     record.in_sync.len() < record.want.into()
 }
 
@@ -298,31 +334,35 @@ fn moves(records: &ShardRecords, targets: &Targets, asked: &Asked, are_paused: b
     finding("moves", are_well, details, facts)
 }
 
-fn check_not_short(records: &ShardRecords) -> Result<(), AdminError> {
-    let short = shards_where(records, lacks_replicas);
-    if short.is_empty() {
-        return Ok(());
-    }
-    let problem = format!("shards {short} are short of replicas");
-    Err(AdminError::Refused(problem))
-}
-
-/// A plan moves nothing while the balance is good enough.
-fn balance_of(balance: Balance, moves: usize) -> Finding {
+/// A plan moves nothing while the balance is good enough. It may get worse for the sake of zones.
+fn balance_of(even: &Evenness) -> Finding {
+    let Evenness {
+        balance,
+        moves,
+        unmet,
+    } = even;
     let (now, planned) = (balance.before.unwrap_or(1.0), balance.after);
-    let is_well = moves == 0;
+    let is_well = *moves == 0;
     let mut details = format!("the fullest node has {now:.2} times the mean");
     if !is_well {
+        let reason = if planned > now {
+            ", as zones demand"
+        } else {
+            ""
+        };
         details += &format!(
-            "; {planned:.2} times once `simshard cluster rebalance plan` and `apply` have moved {}",
-            counted(moves, "shard")
+            "; {planned:.2} times once `simshard cluster rebalance plan` and `apply` have moved {}{reason}",
+            counted(*moves, "shard")
         );
+    }
+    for unmet in unmet {
+        details += &format!("; {unmet}");
     }
     finding(
         "balance",
         is_well,
         details,
-        json!({ "fullest": now, "planned": planned, "moves": moves }),
+        json!({ "fullest": now, "planned": planned, "moves": moves, "unmet": unmet }),
     )
 }
 
@@ -350,7 +390,10 @@ fn corpora_of(states: &[CorpusState], missing: usize) -> Finding {
     finding("corpora", is_well, details, facts)
 }
 
-fn shards_where(records: &ShardRecords, holds: impl Fn(&ShardRecord) -> bool) -> ShardSet {
+pub(crate) fn shards_where(
+    records: &ShardRecords,
+    holds: impl Fn(&ShardRecord) -> bool,
+) -> ShardSet {
     let shards = records.iter().filter(|(_, record)| holds(record));
     shards.map(|(shard, _)| *shard).collect()
 }

@@ -27,7 +27,7 @@ impl Confirmation {
         }
         let terminal = Term::stderr();
         if !terminal.is_term() || !std::io::stdin().is_terminal() {
-            let problem = format!("{question} There is no terminal to answer on: add --yes if so");
+            let problem = format!("add --yes, as there is no terminal to answer on: {question}");
             return Err(UsageError(problem).into());
         }
         let asked = terminal.write_str(&format!("{question} [y/N] "));

@@ -154,15 +154,15 @@ pub async fn deleted_corpora(
 }
 
 /// Those of some corpora that neither have a record nor were deleted: the metadata, or a part of it, was lost. `held` was
-/// read before: nodes hold no corpus before its record is there, and a deletion takes note of the corpus first.
+/// read before `recorded`: nodes hold no corpus before its record is there, and a deletion takes note of the corpus first.
 ///
 /// # Errors
 /// When the keys cannot be read or understood.
 pub async fn without_record(
     keys: &dyn KeyValueStore,
+    recorded: &Corpora,
     mut held: BTreeSet<CorpusUid>,
 ) -> Result<BTreeSet<CorpusUid>, MetadataError> {
-    let recorded = recorded_corpora(keys).await?;
     held.retain(|uid| recorded.of_uid(*uid).is_none());
     if !held.is_empty() {
         let deleted = deleted_corpora(keys).await?;
@@ -415,7 +415,8 @@ mod tests {
         metadata.finish_deletion(name, uid).await.unwrap();
         let lost = random_corpus_uid();
         let held = BTreeSet::from([recorded.uid, deleted.uid, lost]);
-        let unrecorded = without_record(&*store, held).await.unwrap();
+        let records = recorded_corpora(&*store).await.unwrap();
+        let unrecorded = without_record(&*store, &records, held).await.unwrap();
         assert_eq!(unrecorded, BTreeSet::from([lost]));
     }
 

@@ -19,7 +19,8 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use simshard_cluster::{
-    ClusterLayout, Feature, KeyValueStore, Steps, require, take_steps, without_record,
+    ClusterLayout, Feature, KeyValueStore, Steps, recorded_corpora, require, take_steps,
+    without_record,
 };
 use simshard_topology::replication::{Epoch, Role, ShardRecord, Step, StoreId};
 use simshard_topology::{ShardId, ShardSet, Version};
@@ -151,7 +152,8 @@ impl Floors {
     /// Whether this node holds a corpus that has no record.
     async fn has_unrecorded(&self) -> Result<bool, NodeError> {
         let held = self.engine.uids().into_iter().collect();
-        let unrecorded = in_time(without_record(&*self.keys, held)).await?;
+        let recorded = in_time(recorded_corpora(&*self.keys)).await?;
+        let unrecorded = in_time(without_record(&*self.keys, &recorded, held)).await?;
         Ok(!unrecorded.is_empty())
     }
 

@@ -141,14 +141,18 @@ fn each_silent_node_is_named_with_what_to_do() {
     let holding = nodes(&whole, &none, &asked(&[2]));
     assert_eq!(
         holding.columns(),
-        "nodes\tno\t1 of 3 answer; silent: n1,n3: start each, or move its shards by `simshard cluster replace`"
+        "nodes\tno\t1 of 3 answer; silent: n1,n3: start each; of one that is gone for good, move the shards by `simshard cluster replace`"
     );
     let without_n3 = drained(&whole, 3);
     let empty = nodes(&without_n3, &none, &asked(&[1, 2]));
     assert_eq!(
         empty.columns(),
-        "nodes\tno\t2 of 3 answer; silent, without shards: n3: start each, or forget it by `simshard cluster remove`"
+        "nodes\tno\t2 of 3 answer; silent, without shards: n3: start each; `simshard cluster remove` is for one that is gone for good"
     );
+    let alone = records(|record| record.in_sync.truncate(1));
+    let lost = nodes(&alone, &none, &asked(&[2, 3]));
+    let what_to_do = "no node that answers holds 80: if none of theirs can be started, see `simshard cluster force`";
+    assert!(lost.details.ends_with(what_to_do), "{}", lost.details);
     let both = nodes(&without_n3, &none, &asked(&[1]));
     assert_eq!(
         both.json(),
@@ -342,7 +346,12 @@ fn a_balance_that_a_plan_makes_better_is_not_well() {
             after,
             least: 1.0,
         };
-        balance_of(balance, moves)
+        let unmet = Vec::new();
+        balance_of(&Evenness {
+            balance,
+            moves,
+            unmet,
+        })
     };
     assert_eq!(
         of(1.09, 1.09, 0).columns(),
@@ -351,6 +360,11 @@ fn a_balance_that_a_plan_makes_better_is_not_well() {
     assert_eq!(
         of(1.5, 1.02, 7).columns(),
         "balance\tno\tthe fullest node has 1.50 times the mean; 1.02 times once `simshard cluster rebalance plan` and `apply` have moved 7 shards"
+    );
+    assert!(
+        of(1.13, 1.67, 200)
+            .details
+            .ends_with("have moved 200 shards, as zones demand")
     );
     // A node that holds nothing does not change the fullest one.
     assert!(!of(1.05, 1.05, 3).is_well);
@@ -367,7 +381,8 @@ fn the_shards_that_a_plan_would_move_count_once() {
     };
     let layout = scene.layout(|_| (vec![1, 2, 3], None));
     let keys = MemoryKeyValues::new();
-    let (balance, moves) = Admin::new(&keys, &|_| {}).balance_by(&layout).unwrap();
+    let even = Admin::new(&keys, &|_| {}).balance_by(&layout).unwrap();
+    let Evenness { balance, moves, .. } = even;
     assert!(balance.before > Some(1.6), "{balance:?}");
     assert!((128..=ShardId::COUNT).contains(&moves), "{moves}");
 }
@@ -388,11 +403,55 @@ fn copies_under_way_are_named_by_their_nodes() {
 }
 
 #[test]
-fn a_balance_is_not_told_while_shards_are_short() {
-    check_not_short(&records(|_| {})).unwrap();
-    let short = records(|record| record.in_sync.truncate(2));
-    let error = check_not_short(&short).unwrap_err();
-    assert_eq!(error.to_string(), "shards 80 are short of replicas");
+fn no_plan_is_drawn_while_shards_get_replicas() {
+    let scene = Scene {
+        nodes: 3,
+        dead: vec![],
+        drained: vec![],
+        want: 3,
+    };
+    scene
+        .layout(|_| (vec![1, 2, 3], None))
+        .check_not_short()
+        .unwrap();
+    let short = |target: Option<Vec<u8>>| {
+        let held = |shard: ShardId| {
+            if shard.0 == 0x80 {
+                vec![1, 2]
+            } else {
+                vec![1, 2, 3]
+            }
+        };
+        scene
+            .layout(|shard| (held(shard), target.clone()))
+            .check_not_short()
+    };
+    let told = short(None).unwrap_err().to_string();
+    assert_eq!(
+        told,
+        "shards 80 are short of replicas: wait until nodes have copied them"
+    );
+    // Where replicas are to be is known if an operator has said so.
+    short(Some(vec![1, 2, 3])).unwrap();
+}
+
+/// Each of two zones has a replica of each shard.
+#[test]
+fn zones_that_keep_shards_from_being_even_are_named() {
+    let unmet = vec!["zone b: its nodes hold at least 1.50 times the mean".to_owned()];
+    let balance = Balance {
+        before: Some(1.5),
+        after: 1.5,
+        least: 1.5,
+    };
+    let found = balance_of(&Evenness {
+        balance,
+        moves: 0,
+        unmet,
+    });
+    let is = "balance\tyes\tthe fullest node has 1.50 times the mean; zone b: its nodes hold at least 1.50 times the mean";
+    assert_eq!(found.columns(), is);
+    assert_eq!(found.facts["unmet"].as_array().map(Vec::len), Some(1));
 }
 
 #[test]

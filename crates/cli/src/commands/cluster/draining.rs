@@ -4,7 +4,7 @@ use clap::Args;
 use simshard_admin::{Departure, Emptying};
 use simshard_topology::NodeId;
 
-use super::placing::PlannedArgs;
+use super::placing::{DRY, PlannedArgs};
 use super::{MetadataArgs, admin, node_name, shares};
 use crate::completion;
 use crate::say::note;
@@ -63,7 +63,9 @@ async fn empty(departure: &Departure, args: &PlannedArgs) -> anyhow::Result<()> 
     let admin = admin(&*keys);
     if args.dry_run {
         let planned = admin.plan_departure(departure).await?;
-        return print(&planned, args);
+        print(&planned, args)?;
+        note(DRY);
+        return Ok(());
     }
     loop {
         let (planned, placing) = admin.depart(departure).await?;

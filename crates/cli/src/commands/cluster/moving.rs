@@ -2,25 +2,27 @@
 
 use std::collections::BTreeSet;
 
-use clap::Args;
+use clap::{ArgGroup, Args};
 use simshard_topology::{NodeId, ShardSet};
 
-use super::placing::PlannedArgs;
+use super::placing::{DRY, PlannedArgs};
 use super::{admin, node_name, shares};
 use crate::completion;
+use crate::exit::UsageError;
 use crate::say::note;
 
 /// Arguments of `cluster move`.
 #[derive(Args, Debug)]
+#[command(group = ArgGroup::new("where_to").required(true))]
 pub struct MoveArgs {
     /// The shards, such as 00-1f,80
     #[arg(long, value_name = "SHARDS")]
     pub shards: ShardSet,
     /// The nodes that are to hold them: as many as the shards have replicas
-    #[arg(long, value_name = "NODE,…", value_delimiter = ',', value_parser = node_name, add = completion::nodes(), required_unless_present = "free")]
+    #[arg(long, value_name = "NODE,…", value_delimiter = ',', value_parser = node_name, add = completion::nodes(), group = "where_to")]
     pub to: Vec<NodeId>,
     /// Let the shards be anywhere: they stay where they are, and a move under way ends
-    #[arg(long, conflicts_with_all = ["to", "dry_run", "json"])]
+    #[arg(long, group = "where_to", conflicts_with_all = ["dry_run", "json"])]
     pub free: bool,
     /// How it is done.
     #[command(flatten)]
@@ -37,9 +39,14 @@ pub(super) async fn run(args: &MoveArgs) -> anyhow::Result<()> {
         return Ok(());
     }
     let nodes: BTreeSet<NodeId> = args.to.iter().cloned().collect();
+    if nodes.len() < args.to.len() {
+        let problem = "--to names a node twice: each holds one replica";
+        return Err(UsageError(problem.to_owned()).into());
+    }
     let planned = admin.plan_move(args.shards, &nodes).await?;
     shares::print(&planned.outlook, args.planned.output)?;
     if args.planned.dry_run {
+        note(DRY);
         return Ok(());
     }
     let placing = admin.move_shards(planned).await?;

@@ -24,6 +24,9 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// After this long without a shard that arrived, a command says whom it waits for.
 const STANDSTILL: Duration = Duration::from_secs(20);
 
+/// What `--dry-run` says at its end.
+pub(super) const DRY: &str = "nothing was changed: this was a dry run";
+
 /// Whether a command waits until the nodes have done what it asks for.
 #[derive(Args, Debug)]
 pub struct Wait {

@@ -7,7 +7,7 @@ use std::time::SystemTime;
 
 use clap::{Args, Subcommand};
 use simshard_admin::Aborted;
-use simshard_cluster::KeyValueStore;
+use simshard_cluster::{KeyValueStore, PlanState};
 use simshard_runtime::amounts::time;
 
 use super::listing::{Listing, show};
@@ -96,8 +96,12 @@ pub(super) async fn run(command: &RebalanceCommand) -> anyhow::Result<()> {
         RebalanceCommand::Abort(metadata) => abort(&*metadata.keys()?).await,
         RebalanceCommand::Pause(metadata) => pause(&*metadata.keys()?).await,
         RebalanceCommand::Resume(metadata) => {
-            admin(&*metadata.keys()?).resume().await?;
-            note("shards move again");
+            let was_paused = admin(&*metadata.keys()?).resume().await?;
+            note(if was_paused {
+                "shards move again"
+            } else {
+                "moves were not paused"
+            });
             Ok(())
         }
     }
@@ -138,6 +142,14 @@ async fn shown(keys: &dyn KeyValueStore) -> anyhow::Result<Listing> {
         "the plan was drawn {} ago, and {state}",
         ago(plan.drawn_at)
     ));
+    if plan.state == PlanState::Staged {
+        note(match admin.applicable().await {
+            Ok(_) => "`simshard cluster rebalance apply` moves the shards so".to_owned(),
+            Err(error) => {
+                format!("`simshard cluster rebalance apply` would refuse it now: {error}")
+            }
+        });
+    }
     for (columns, object) in plan.moves.iter().map(shown::row) {
         listing.push(columns, object);
     }

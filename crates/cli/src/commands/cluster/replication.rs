@@ -4,7 +4,7 @@ use clap::Args;
 use simshard_admin::Replication;
 use simshard_runtime::terminal::counted;
 
-use super::placing::PlannedArgs;
+use super::placing::{DRY, PlannedArgs};
 use super::{admin, shares};
 use crate::confirmation::Confirmation;
 use crate::exit::UsageError;
@@ -41,6 +41,7 @@ pub(super) async fn run(args: &ReplicationArgs) -> anyhow::Result<()> {
         if let Some(question) = &plan.question {
             note(question);
         }
+        note(DRY);
         return Ok(());
     }
     if let Some(question) = &plan.question {

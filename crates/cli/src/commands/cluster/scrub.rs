@@ -99,6 +99,13 @@ pub(super) async fn run(args: &ScrubArgs) -> anyhow::Result<()> {
     let keys = args.metadata.keys()?;
     let shards = args.shards.unwrap_or(ShardSet::ALL);
     let manner = args.manner();
+    let age = args.age().as_secs();
+    if age > 0 {
+        let seconds = counted(age, "second");
+        note(format!(
+            "what changed in the last {seconds} is left out: see --settled-seconds"
+        ));
+    }
     let mut dropping = None;
     if args.drop_tombstones {
         dropping = Some(Dropping::begin(&*keys, args.age(), manner.options.until).await?);

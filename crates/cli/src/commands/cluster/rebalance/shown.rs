@@ -29,9 +29,7 @@ pub(super) fn row(shown: &ShownMove) -> (String, Value) {
 /// How far a plan is, for people.
 pub(super) const fn state_of(state: PlanState) -> &'static str {
     match state {
-        PlanState::Staged => {
-            "is not applied: `simshard cluster rebalance apply` moves the shards so"
-        }
+        PlanState::Staged => "is not applied",
         PlanState::Beginning => "has just begun",
         PlanState::Moving => "is being carried out",
         PlanState::Ending => "is being taken back",

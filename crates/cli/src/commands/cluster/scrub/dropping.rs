@@ -8,6 +8,7 @@ use futures_util::future::{join_all, try_join_all};
 use serde_json::json;
 use simshard_cluster::{Feature, KeyValueStore, RegisteredStore, require};
 use simshard_node::{Goal, ScrubError, settle_shards};
+use simshard_runtime::terminal::counted;
 use simshard_topology::{ShardId, ShardSet, Version};
 
 use super::super::patience::patiently;
@@ -91,9 +92,9 @@ impl<'a> Dropping<'a> {
             let until = self.until.to_string();
             say::print_json(&json!({ "settled": settled.to_string(), "until": until }))?;
         } else if !settled.is_empty() {
-            let seconds = self.age.as_secs();
+            let ago = counted(self.age.as_secs(), "second");
             say::print(format!(
-                "shards {settled} drop the tombstones of documents that were removed {seconds} seconds ago, or earlier"
+                "shards {settled} drop the tombstones of documents that were removed {ago} ago, or earlier"
             ))?;
         }
         if !left.is_empty() {
