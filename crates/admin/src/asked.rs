@@ -156,6 +156,12 @@ impl Cluster {
         self.answers.contains_key(&store)
     }
 
+    /// Whether a store answered that it is too busy to tell more.
+    #[must_use]
+    pub fn is_busy(&self, store: StoreId) -> bool {
+        matches!(self.answers.get(&store), Some(StoreAnswer::Busy))
+    }
+
     /// The stores that answered.
     pub fn answering(&self) -> impl Iterator<Item = StoreId> {
         self.answers.keys().copied()

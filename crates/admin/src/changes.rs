@@ -1,6 +1,7 @@
 //! Whether changes succeed: inserts and removals need each node that holds the shard.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use serde_json::json;
 use simshard_node::StoreAnswer;
@@ -67,6 +68,14 @@ pub(crate) fn changes(records: &ShardRecords, asked: &Asked) -> Finding {
     };
     let facts = json!({ "waiting": all.to_string(), "stuck": stuck.to_string() });
     finding("changes", is_well, details, facts)
+}
+
+/// Whether changes of a shard wait for what an operator does.
+pub(crate) fn has_stuck(records: &ShardRecords, asked: &Asked) -> bool {
+    let is_stuck = |(shard, record): (&ShardId, &Arc<ShardRecord>)| {
+        is_stuck(*shard, record, |store| answer(store, asked))
+    };
+    records.iter().any(is_stuck)
 }
 
 /// What the changes of a shard wait for, and the nodes that are silent. `None` if they succeed.

@@ -40,6 +40,11 @@ impl AdminError {
         if matches!(error, MetadataError::Raced) {
             return Self::OtherOperator;
         }
+        if matches!(error, MetadataError::BadTarget { .. }) {
+            return Self::Refused(format!(
+                "{error}. So the plan was taken back: draw another one by `simshard cluster rebalance plan`"
+            ));
+        }
         error.into()
     }
 }

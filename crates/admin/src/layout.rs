@@ -9,7 +9,6 @@ use simshard_topology::{Candidate, NodeId, Plan, ShardId, ShardMap, ShardSet, Sh
 
 use crate::asked::Cluster;
 use crate::checks::check_answer;
-use crate::status::{lacks_replicas, shards_where};
 use crate::{Admin, AdminError};
 
 /// What a shard takes beside its documents, in documents. So a cluster that holds little is shared evenly.
@@ -122,7 +121,17 @@ impl Layout {
         self.check_settings(plan)?;
         let gaining = plan.moves.values();
         let gaining = gaining.flat_map(|planned| planned.to.difference(&planned.from).cloned());
-        check_answer(&self.cluster, &gaining.collect())?;
+        let gaining: BTreeSet<NodeId> = gaining.collect();
+        let takes_none =
+            |node: &&NodeId| self.is_drained(node) || self.cluster.of_node(node).is_err();
+        let without = names(gaining.iter().filter(takes_none));
+        if !without.is_empty() {
+            return Err(AdminError::Refused(format!(
+                "the plan is stale: since it was drawn, {without} was drained, or removed. Draw another one by `simshard \
+                 cluster rebalance plan`"
+            )));
+        }
+        check_answer(&self.cluster, &gaining)?;
         let after = self.with(|shard| {
             let planned = plan.moves.get(&shard);
             planned.map_or_else(|| nodes_of(&self.map, shard), |moved| moved.to.clone())
@@ -147,15 +156,19 @@ impl Layout {
         )))
     }
 
-    /// Refuses a plan while shards get replicas: each one that comes makes the plan stale.
-    pub(crate) fn check_not_short(&self) -> Result<(), AdminError> {
-        let short = shards_where(&self.records, lacks_replicas);
-        let short = short.difference(&self.targeted);
-        if short.is_empty() {
+    /// Refuses to move shards that are yet to be filled: no node may copy them.
+    pub(crate) fn check_filled(&self, shards: ShardSet) -> Result<(), AdminError> {
+        let rebuilt = self
+            .records
+            .iter()
+            .filter(|(_, record)| record.is_rebuilt());
+        let rebuilt: ShardSet = rebuilt.map(|(shard, _)| *shard).collect();
+        let unfilled = rebuilt.intersection(&shards);
+        if unfilled.is_empty() {
             return Ok(());
         }
         Err(AdminError::Refused(format!(
-            "shards {short} are short of replicas: wait until nodes have copied them"
+            "shards {unfilled} are being rebuilt: end that by `simshard cluster force --rebuild` first"
         )))
     }
 
@@ -197,6 +210,7 @@ impl Layout {
         nodes: &BTreeSet<NodeId>,
         replicas: usize,
     ) -> Result<Plan, AdminError> {
+        self.check_filled(ShardSet::ALL)?;
         let plan = self.planned(&self.weights(admin), nodes, replicas, &BTreeSet::new())?;
         self.check_room(&plan.map)?;
         Ok(plan)
@@ -256,9 +270,14 @@ impl Layout {
             fewer,
         ];
         let ways: Vec<String> = ways.into_iter().flatten().collect();
+        let are = if leaving.is_empty() {
+            "there are"
+        } else {
+            "there would be"
+        };
         AdminError::Impossible(format!(
-            "each replica of a shard needs a node of its own: {replicas} are needed, and {left} would be left that may \
-             take shards. To go on, {}",
+            "each replica of a shard needs a node of its own: {replicas} are needed, and {are} {left} that may take \
+             shards. To go on, {}",
             ways.join(", or ")
         ))
     }
@@ -269,6 +288,7 @@ impl Layout {
         shards: ShardSet,
         nodes: &BTreeSet<NodeId>,
     ) -> Result<ShardMap, AdminError> {
+        self.check_filled(shards)?;
         check_answer(&self.cluster, nodes)?;
         let after = self.with(|shard| {
             let moved = shards.contains(shard).then(|| nodes.clone());
@@ -351,8 +371,10 @@ fn placed(
         let nodes = match targets.get(shard) {
             Some(target) => target.iter().cloned().collect(),
             None => {
-                let stores = record.in_sync.iter();
-                let nodes = stores.filter_map(|entry| cluster.stores.get(&entry.store));
+                // A learner beside too few is to stay. One that came for a target that was taken back is not.
+                let most = record.in_sync.len().max(record.want.into());
+                let stores = record.write_set().take(most);
+                let nodes = stores.filter_map(|store| cluster.stores.get(&store));
                 nodes.map(|store| store.node.clone()).collect()
             }
         };

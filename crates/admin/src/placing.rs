@@ -30,6 +30,8 @@ pub enum Progress {
     Open(Open),
     /// Another operator has chosen other nodes for these shards meanwhile: the wait might never end.
     Elsewhere(ShardSet),
+    /// Another operator has taken the choice of these shards back: they stay where they are.
+    Freed(ShardSet),
     /// Another operator wishes for other numbers of replicas of these shards.
     OtherWish(ShardSet),
 }
@@ -56,9 +58,15 @@ impl Placing {
     pub async fn progress(&self, keys: &dyn KeyValueStore) -> Result<Progress, MetadataError> {
         // Those that are damaged were told when this was written down.
         let now = targets(keys, |_| {}).await?;
-        let wanted = self.targets.iter();
-        let others = wanted.filter(|(shard, nodes)| now.get(shard) != Some(nodes));
-        let others: ShardSet = others.map(|(shard, _)| *shard).collect();
+        let wanted: ShardSet = self.targets.keys().copied().collect();
+        let chosen: ShardSet = now.keys().copied().collect();
+        let freed = wanted.difference(&chosen);
+        if !freed.is_empty() {
+            return Ok(Progress::Freed(freed));
+        }
+        let others = wanted.iter();
+        let others = others.filter(|shard| now[shard] != self.targets[shard]);
+        let others: ShardSet = others.collect();
         if !others.is_empty() {
             return Ok(Progress::Elsewhere(others));
         }
@@ -112,7 +120,8 @@ impl Placing {
                 && named(record, nodes).is_disjoint(&self.emptied);
         }
         let hot = record.in_sync.iter().filter(|entry| entry.hot).count();
-        let is_hot = self.wished.is_none() || hot == usize::from(record.hot);
+        // One more may get hot in the place of another, for as long as it makes its tables.
+        let is_hot = self.wished.is_none() || hot >= usize::from(record.hot);
         is_placed(record, target, |store| nodes.get(&store)) && is_hot
     }
 }
@@ -176,6 +185,22 @@ mod tests {
             added: Epoch::NONE,
         });
         assert!(!is_done(&coming));
+    }
+
+    /// One more is hot while it makes tables in the place of another (PE20).
+    #[test]
+    fn a_shard_with_a_hot_replica_more_is_placed() {
+        let stores = [1, 2].map(|id| StoreId([id; 16]));
+        let names = ["n1", "n2"].map(|name| NodeId::new(name).unwrap());
+        let nodes = BTreeMap::from_iter(stores.into_iter().zip(names.clone()));
+        let placing = Placing {
+            targets: Targets::from([(ShardId(7), BTreeSet::from(names))]),
+            wished: Some((2, 1)),
+            ..Placing::default()
+        };
+        let record = ShardRecord::first(0, &stores, 1).with_hot(2);
+        let record = ShardRecord { hot: 1, ..record };
+        assert!(placing.is_done(ShardId(7), &record, &nodes));
     }
 
     /// A node that was dead from the beginning, and one that stands in for it, keep no node from being emptied.

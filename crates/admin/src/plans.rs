@@ -114,7 +114,6 @@ impl Admin<'_> {
         require(self.keys, Feature::Moving).await?;
         let before = self.replaceable().await?;
         let layout = Layout::read(self).await?;
-        layout.check_not_short()?;
         let plan = layout.evenly(self, &layout.nodes()?, layout.replicas()?)?;
         let moves = moves(&layout, &plan.map);
         Ok(Drawn {
@@ -213,8 +212,12 @@ impl Admin<'_> {
             PlanState::Moving | PlanState::Ending => {}
         }
         let unplaced = unreached(self.keys, plan).await?;
+        // What an operator has sent elsewhere is no longer the plan's.
+        let now = targets(self.keys, |error| self.warn_of_bad(error)).await?;
+        let mut planned = plan.targets();
+        planned.retain(|shard, nodes| now.get(shard) == Some(nodes));
         Ok(Placing {
-            targets: plan.targets(),
+            targets: planned,
             unplaced,
             ..Placing::default()
         })
@@ -323,14 +326,19 @@ impl Admin<'_> {
         if plan.state == PlanState::Staged {
             return Ok(Some(revision));
         }
+        if plan.state == PlanState::Ending {
+            let told =
+                "another plan is being taken back: `simshard cluster rebalance abort` ends that";
+            return Err(AdminError::Refused(told.to_owned()));
+        }
         let open = self.open(&plan).await?;
         let is_over = plan.state == PlanState::Moving && open.is_empty();
         if is_over {
             return Ok(Some(revision));
         }
         Err(AdminError::Refused(format!(
-            "another plan is being carried out, or taken back: shards {open} are on their way. Wait for it by `simshard \
-             cluster rebalance apply`, or take it back by `simshard cluster rebalance abort`"
+            "another plan is being carried out: shards {open} are on their way. Wait for it by `simshard cluster \
+             rebalance apply`, or take it back by `simshard cluster rebalance abort`"
         )))
     }
 
@@ -366,13 +374,16 @@ pub(crate) fn moves(layout: &Layout, after: &ShardMap) -> BTreeMap<ShardId, Plan
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
     use std::num::NonZeroU32;
     use std::sync::atomic::{AtomicUsize, Ordering};
 
+    use simshard_cluster::SettingsOfNodes;
     use simshard_topology::NodeId;
 
     use super::*;
-    use crate::scene::{cluster, put};
+    use crate::placing::Progress;
+    use crate::scene::{cluster, join, put};
 
     /// A plan evens out what it was drawn for, and nothing else. How fast nodes copy is no part of that.
     #[tokio::test(start_paused = true)]
@@ -397,6 +408,64 @@ mod tests {
         admin.set_zone(&node, Some(&node)).await.unwrap();
         let told = admin.applicable().await.unwrap_err().to_string();
         assert!(told.contains("another zone or capacity of n2"), "{told}");
+    }
+
+    /// It would be refused only once it has begun.
+    #[tokio::test(start_paused = true)]
+    async fn a_plan_that_gives_a_drained_node_shards_is_stale() {
+        let keys = cluster(1).await;
+        let warn = |_: &str| {};
+        let admin = Admin::new(&keys, &warn);
+        join(&keys, 2).await;
+        let [n1, n2] = ["n1", "n2"].map(|name| NodeId::new(name).unwrap());
+        let planned = PlannedMove {
+            from: BTreeSet::from([n1]),
+            to: BTreeSet::from([n2]),
+            had_target: false,
+        };
+        let layout = Layout::read(&admin).await.unwrap();
+        let moves = BTreeMap::from([(ShardId(7), planned)]);
+        let plan = StagedPlan::new(now(), moves, layout.cluster.settings_for_plans());
+        stage_plan(&keys, &plan, None).await.unwrap();
+        put(&keys, "nodes/n2", r#"{"drained":true}"#).await;
+        let told = admin.applicable().await.unwrap_err().to_string();
+        assert!(
+            told.contains("since it was drawn, n2 was drained"),
+            "{told}"
+        );
+    }
+
+    /// What another operator took back stays where it is, and what was sent elsewhere is no longer waited for.
+    #[tokio::test(start_paused = true)]
+    async fn a_plan_waits_for_the_shards_that_are_still_its_own() {
+        let keys = cluster(2).await;
+        let warn = |_: &str| {};
+        let admin = Admin::new(&keys, &warn);
+        let [n1, n2] = ["n1", "n2"].map(|name| NodeId::new(name).unwrap());
+        let both = BTreeSet::from([n1, n2]);
+        let planned = PlannedMove {
+            from: both.clone(),
+            to: both,
+            had_target: false,
+        };
+        let moves = [1, 2].map(|shard| (ShardId(shard), planned.clone()));
+        let plan = StagedPlan::new(now(), BTreeMap::from(moves), SettingsOfNodes::new());
+        stage_plan(&keys, &plan.turned(PlanState::Beginning), None)
+            .await
+            .unwrap();
+        let applicable = admin.applicable().await.unwrap();
+        let placing = admin.apply(&applicable).await.unwrap();
+        assert_eq!(placing.targets.len(), 2);
+        admin
+            .free_shards(ShardSet::from_iter([ShardId(1)]))
+            .await
+            .unwrap();
+        let progress = placing.progress(&keys).await.unwrap();
+        let freed = ShardSet::from_iter([ShardId(1)]);
+        assert!(matches!(progress, Progress::Freed(shards) if shards == freed));
+        let applicable = admin.applicable().await.unwrap();
+        let again = admin.apply(&applicable).await.unwrap();
+        assert_eq!(again.targets.keys().collect::<Vec<_>>(), [&ShardId(2)]);
     }
 
     /// What an operator looks at first must not fail for one damaged key.

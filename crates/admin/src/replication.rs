@@ -2,11 +2,9 @@
 
 use std::time::Duration;
 
-use simshard_cluster::{
-    Feature, MetadataError, Targets, require, set_targets, shard_records, wish,
-};
+use simshard_cluster::{Feature, MetadataError, Targets, require, set_targets, wish};
 use simshard_runtime::terminal::counted;
-use simshard_topology::replication::{Epoch, ShardRecord, ShardRecords};
+use simshard_topology::replication::{Epoch, ShardRecord};
 use simshard_topology::{ShardId, ShardSet};
 use tokio::time::{Instant, sleep};
 
@@ -74,8 +72,8 @@ impl Admin<'_> {
     ) -> Result<ReplicationPlan, AdminError> {
         require(self.keys, Feature::Moving).await?;
         // All that may be refused is known before anything is changed.
-        refuse_rebuilt(&shard_records(self.keys).await?)?;
         let layout = Layout::read(self).await?;
+        layout.check_filled(ShardSet::ALL)?;
         let want = wished.want;
         layout.check_movable(ShardSet::ALL)?;
         let plan = layout.evenly(self, &layout.takers(), want.into())?;
@@ -168,18 +166,6 @@ fn question(layout: &Layout, want: u8) -> Option<String> {
     (!sentences.is_empty()).then(|| sentences.join(" "))
 }
 
-/// Refuses to open shards to searches that are yet to be filled.
-fn refuse_rebuilt(records: &ShardRecords) -> Result<(), AdminError> {
-    let rebuilt = records.iter().filter(|(_, record)| record.is_rebuilt());
-    let rebuilt: ShardSet = rebuilt.map(|(shard, _)| *shard).collect();
-    if rebuilt.is_empty() {
-        return Ok(());
-    }
-    Err(AdminError::Refused(format!(
-        "shards {rebuilt} are being rebuilt: end that by `simshard cluster force --rebuild` first"
-    )))
-}
-
 #[cfg(test)]
 mod tests {
     use simshard_cluster::MemoryKeyValues;
@@ -218,7 +204,7 @@ mod tests {
         let refused = layout.evenly(&admin, &layout.takers(), 3).unwrap_err();
         let refused = refused.to_string();
         assert!(
-            refused.contains("3 are needed, and 2 would be left")
+            refused.contains("3 are needed, and there are 2")
                 && refused.contains("start n2, or add a node"),
             "{refused}"
         );

@@ -16,7 +16,7 @@ use simshard_topology::replication::{ShardRecord, ShardRecords, StoreId};
 use simshard_topology::{Balance, NodeId, ShardId, ShardSet};
 
 use crate::asked::Cluster;
-use crate::changes::changes;
+use crate::changes::{changes, has_stuck};
 use crate::lacking_room::{lacks_room, without_room_text};
 use crate::layout::{Layout, names};
 use crate::nodes::Asked;
@@ -99,7 +99,6 @@ impl Admin<'_> {
 
     /// The balance of a layout, and what a plan would do.
     fn balance_by(&self, layout: &Layout) -> Result<Evenness, AdminError> {
-        layout.check_not_short()?;
         let plan = layout.evenly(self, &layout.nodes()?, layout.replicas()?)?;
         Ok(Evenness {
             balance: plan.balance,
@@ -151,18 +150,12 @@ fn nodes(records: &ShardRecords, targets: &Targets, asked: &Asked) -> Finding {
     let answering = all - silent.len();
     let mut details = format!("{answering} of {all} answer");
     if !holding.is_empty() {
-        details += &format!(
-            "; silent: {}: start each; of one that is gone for good, move the shards by `simshard cluster replace`",
-            holding.join(",")
-        );
-    }
-    let lost = shards_where(records, |record| {
-        !record.is_rebuilt() && !is_held(record, asked)
-    });
-    if !lost.is_empty() {
-        details += &format!(
-            "; no node that answers holds {lost}: if none of theirs can be started, see `simshard cluster force`"
-        );
+        let advice = if has_stuck(records, asked) {
+            "start each, or see `changes`"
+        } else {
+            "start each; of one that is gone for good, move the shards by `simshard cluster replace`"
+        };
+        details += &format!("; silent: {}: {advice}", holding.join(","));
     }
     if !empty.is_empty() {
         details += &format!(
@@ -172,12 +165,6 @@ fn nodes(records: &ShardRecords, targets: &Targets, asked: &Asked) -> Finding {
     }
     let facts = json!({ "nodes": all, "silent": silent, "silent_without_shards": empty });
     finding("nodes", silent.is_empty(), details, facts)
-}
-
-/// Whether a store in sync answers.
-fn is_held(record: &ShardRecord, asked: &Asked) -> bool {
-    let mut answering = asked.iter().filter(|(_, answer)| answer.is_some());
-    answering.any(|(store, _)| record.in_sync(store.id).is_some())
 }
 
 /// Whether all searches can be answered: by a hot replica that lives, and has made its tables. One that is too busy to tell
@@ -219,7 +206,9 @@ fn searches(records: &ShardRecords, asked: &Asked) -> Finding {
     let details = if rebuilt.is_empty() {
         details
     } else {
-        format!("{details}; being rebuilt, by `simshard cluster force --rebuild`: {rebuilt}")
+        format!(
+            "{details}; being rebuilt, by `simshard cluster force --rebuild`: {rebuilt}; run it again if it has ended"
+        )
     };
     let facts = json!({
         "unanswered": unanswered.to_string(),
@@ -229,7 +218,7 @@ fn searches(records: &ShardRecords, asked: &Asked) -> Finding {
     finding("searches", unanswered.is_empty(), details, facts)
 }
 
-pub(crate) fn lacks_replicas(record: &ShardRecord) -> bool {
+fn lacks_replicas(record: &ShardRecord) -> bool {
     record.in_sync.len() < record.want.into()
 }
 
@@ -390,10 +379,7 @@ fn corpora_of(states: &[CorpusState], missing: usize) -> Finding {
     finding("corpora", is_well, details, facts)
 }
 
-pub(crate) fn shards_where(
-    records: &ShardRecords,
-    holds: impl Fn(&ShardRecord) -> bool,
-) -> ShardSet {
+fn shards_where(records: &ShardRecords, holds: impl Fn(&ShardRecord) -> bool) -> ShardSet {
     let shards = records.iter().filter(|(_, record)| holds(record));
     shards.map(|(shard, _)| *shard).collect()
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use simshard_client::{Client, Documents, Fingerprint, Queries, SearchSpec};
-use simshard_testkit::{End, ProcessCluster, Shape};
+use simshard_testkit::{End, EtcdServer, ProcessCluster, Shape};
 use simshard_topology::replication::ShardRecord;
 use tokio::task::block_in_place;
 
@@ -95,4 +95,24 @@ async fn a_node_that_stops_leaves_the_shards_that_go_on_without_it() {
         let in_sync = |record: &Arc<ShardRecord>| record.in_sync.len();
         assert!(records.values().all(|record| in_sync(record) == left));
     }
+}
+
+/// PE19: it cannot leave its shards then, and stops all the same. Nothing is lost by that.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_node_stops_while_the_metadata_is_away() {
+    let etcd = block_in_place(EtcdServer::start);
+    let mut cluster = ProcessCluster::start_at(Shape::of(3).with_replicas(3), &etcd.url());
+    let client = cluster.client().with_timeout(Duration::from_secs(20));
+    create(&client).await;
+    client.insert(CORPUS, documents(0..STORED)).await.unwrap();
+    until_in_sync(&cluster, 3).await;
+    etcd.freeze();
+    block_in_place(|| cluster.end_node(NODE, End::Stopped));
+    etcd.thaw();
+    block_in_place(|| cluster.start_node(NODE));
+    until_in_sync(&cluster, 3).await;
+    let more = STORED..STORED + CHANGED;
+    client.insert(CORPUS, documents(more)).await.unwrap();
+    let all = STORED + CHANGED;
+    assert_eq!(found(&client, 0..all).await as u64, all);
 }

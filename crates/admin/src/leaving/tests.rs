@@ -183,7 +183,7 @@ fn a_drain_for_which_there_are_too_few_nodes_names_each_way_out() {
     let refused = drain(&scene.layout(held), &[3]).err().unwrap();
     assert!(
         refused.ends_with(
-            "3 are needed, and 2 would be left that may take shards. To go on, add a node, or ask for fewer replicas by \
+            "3 are needed, and there would be 2 that may take shards. To go on, add a node, or ask for fewer replicas by \
              `simshard cluster set-replication --replicas 2`"
         ),
         "{refused}"

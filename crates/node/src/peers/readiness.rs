@@ -2,8 +2,8 @@
 //!
 //! # Invariants
 //! - PE5: a node is ready only while it is in sync for each shard that names it, or that it held and that is short of
-//!   replicas. One that lost its store needs all that are short. It also needs the tables of those that it is hot for. And
-//!   it knows that the record by which it came is sealed: if the store that was alone before dies, it goes on alone.
+//!   replicas. One that lost its store needs all that are short. It also needs the tables of those that it is hot for,
+//!   but of those that others search meanwhile (PE20). And it knows that the record by which it came is sealed: if the store that was alone before dies, it goes on alone.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -36,7 +36,8 @@ pub(super) async fn run(
         let meant = meant(layout.records(), peers.own, &roles, &dead, &mut takes_all);
         let reported = |shard, store| peers.epoch_on_disk(engine, shard, store);
         let in_sync = in_sync(layout.records(), peers.own, &roles, reported);
-        let missing = meant.difference(&in_sync).union(&engine.unbuilt());
+        let unbuilt = engine.unbuilt().difference(&spare(layout.records()));
+        let missing = meant.difference(&in_sync).union(&unbuilt);
         let is_ready = missing.is_empty();
         let has_changed = peers.ready.send_if_modified(|ready| {
             let has_changed = *ready != is_ready;
@@ -46,7 +47,7 @@ pub(super) async fn run(
         if has_changed && is_ready {
             say_ready(in_sync);
         } else if has_changed && !*peers.stops.borrow() {
-            info!(shards = %missing, "this node is not ready: it has yet to get in sync");
+            info!(shards = %missing, "this node is not ready: it has yet to get in sync, or to make tables");
         }
     }
 }
@@ -65,6 +66,13 @@ fn say_ready(in_sync: ShardSet) {
     } else {
         info!(shards = %in_sync, "this node is ready: it holds all its shards in sync");
     }
+}
+
+/// The shards of which more stores are hot than wished. While one of them makes its tables, another answers.
+fn spare(records: Option<&ShardRecords>) -> ShardSet {
+    let records = records.into_iter().flatten();
+    let spare = records.filter(|(_, record)| record.has_spare_hot());
+    spare.map(|(shard, _)| *shard).collect()
 }
 
 /// The shards that a store should hold in sync. `takes_all` says whether it takes all that are short of replicas, as its

@@ -76,7 +76,7 @@ const fn line_of(step: Step) -> Line {
         ),
         Step::Keep => ("other replicas of shards are to be hot", None),
         Step::Warm(_) => (
-            "a replica of shards is hot in the place of another one",
+            "a node makes tables of shards, to search them in the place of another one",
             None,
         ),
         Step::Cool(_) => ("a replica of shards is to be cold again", None),

@@ -53,18 +53,20 @@ pub(super) async fn run(
             continue;
         };
         let layout = Arc::clone(&followed.borrow());
+        seen.ask_for_level(keys).await;
         let others = peers.others.lock().clone();
         let now = Instant::now();
         let mut view = seen.look(now, peers, &wishes, &others, engine, &layout);
-        seen.take_turns(&mut view, &layout);
-        seen.keep_cold_below_level(&mut view, keys).await;
+        let records = seen.last_records(&layout);
+        seen.take_turns(&mut view, &records);
+        seen.share_searches(&mut view, &records);
         view.moves_go_on = seen.cadence.look(engine.work_given(), now);
         let comes = any(&layout, |shard, record| view.is_wanted(shard, record));
         let address = layout.node_of(peers.own).map(|node| node.address.clone());
         let holds = |store| any(&layout, |_, record| record.in_sync(store).is_some());
         seen.note_reach(comes, others.reach(now, holds), address.as_deref());
         peers.set_coming_at(address.filter(|_| comes));
-        if view.stops && has_left(&view, &layout) {
+        if view.stops && own_has_left(&view, &records) {
             peers.has_left.send_replace(true);
         }
         if !any(&layout, |shard, record| view.step(shard, record).is_some()) {
@@ -90,18 +92,18 @@ pub(super) async fn run(
 
 /// Whether the own store, which is about to stop, leaves no shard any more. It may leave one of which another store may
 /// live or be dead.
-fn has_left(view: &View, layout: &ClusterLayout) -> bool {
+fn own_has_left(view: &View, records: &ShardRecords) -> bool {
     let is_unknown = |store| {
         let is_known = view.live.contains(&store) || view.dead.contains(&store);
         store != view.own && !is_known
     };
-    let may_leave = |shard, record: &ShardRecord| {
-        let step = view.step_and_cause(shard, record);
+    let may_leave = |(shard, record): (&ShardId, &Arc<ShardRecord>)| {
+        let step = view.step_and_cause(*shard, record);
         let leaves = step.is_some_and(|(_, cause)| cause.is_some());
         let mut in_sync = record.in_sync.iter();
         leaves || record.names(view.own) && in_sync.any(|entry| is_unknown(entry.store))
     };
-    !any(layout, may_leave)
+    !records.iter().any(may_leave)
 }
 
 /// The shards of which steps are due that might wait.
@@ -223,30 +225,38 @@ impl Seen {
         }
     }
 
-    /// Decides which shards this store begins to copy now, and for which it gets hot in the place of another one.
-    fn take_turns(&mut self, view: &mut View, layout: &ClusterLayout) {
-        if let Some(read) = layout.records() {
-            let last: Vec<_> = last(&mut self.written, read).collect();
-            view.take_turns(last.iter().copied(), ShardId(self.first_on_turn));
-            view.share_searches(last.iter().copied());
-        }
+    /// The last record of each shard that is known: what was written may not be read yet.
+    fn last_records(&mut self, layout: &ClusterLayout) -> ShardRecords {
+        let read = layout.records().cloned().unwrap_or_default();
+        last(&mut self.written, read)
+    }
+
+    /// Decides which shards this store begins to copy now.
+    fn take_turns(&mut self, view: &mut View, records: &ShardRecords) {
+        view.take_turns(each(records), ShardId(self.first_on_turn));
         self.first_on_turn = self.first_on_turn.wrapping_add(MOST_AT_ONCE as u8);
     }
 
-    /// Lets this store get hot in the place of no other one before all nodes know that (PE20).
-    async fn keep_cold_below_level(&mut self, view: &mut View, keys: &dyn KeyValueStore) {
-        let is_asked = self
-            .level_asked
-            .is_some_and(|asked| asked.elapsed() < LEVEL_INTERVAL);
-        if !view.to_warm.is_empty() && !self.all_share_searches && !is_asked {
-            self.level_asked = Some(Instant::now());
-            self.all_share_searches = in_time(require(keys, Feature::SharedSearches))
-                .await
-                .is_ok();
-        }
+    /// Decides for which shards this store gets hot in the place of another one. For none before all nodes know that (PE20).
+    fn share_searches(&self, view: &mut View, records: &ShardRecords) {
+        view.share_searches(each(records));
         if !self.all_share_searches {
             view.to_warm = ShardSet::EMPTY;
         }
+    }
+
+    /// Asks now and then whether the cluster has the level at which nodes share searches, until it does. Nothing has been
+    /// looked at by then that would be old afterwards.
+    async fn ask_for_level(&mut self, keys: &dyn KeyValueStore) {
+        let is_asked = self
+            .level_asked
+            .is_some_and(|asked| asked.elapsed() < LEVEL_INTERVAL);
+        if self.all_share_searches || is_asked {
+            return;
+        }
+        let level = in_time(require(keys, Feature::SharedSearches)).await;
+        self.all_share_searches = level.is_ok();
+        self.level_asked = Some(Instant::now());
     }
 
     /// Takes note of whether other stores reach this one, which would come to shards. Warns once if they do not.
@@ -278,20 +288,19 @@ impl Seen {
     }
 }
 
-/// The last record of each shard that is known, by what was written and what was read. Forgets what was read since.
-fn last<'a>(
-    written: &'a mut ShardRecords,
-    read: &'a ShardRecords,
-) -> impl Iterator<Item = (ShardId, &'a ShardRecord)> {
+/// The last record of each shard, by what was written and what was read. Forgets what was read since.
+fn last(written: &mut ShardRecords, mut read: ShardRecords) -> ShardRecords {
     written.retain(|shard, written| {
         let read = read.get(shard);
         read.is_some_and(|read| read.epoch < written.epoch)
     });
-    let last = |(shard, read): (&ShardId, &'a Arc<ShardRecord>)| {
-        let last = written.get(shard).unwrap_or(read);
-        (*shard, &**last)
-    };
-    read.iter().map(last)
+    let written = written.iter();
+    read.extend(written.map(|(shard, record)| (*shard, Arc::clone(record))));
+    read
+}
+
+fn each(records: &ShardRecords) -> impl Iterator<Item = (ShardId, &ShardRecord)> + Clone {
+    records.iter().map(|(shard, record)| (*shard, &**record))
 }
 
 /// Whether an operator lets this node take no shards.
@@ -344,7 +353,7 @@ async fn take_steps(
 
 #[cfg(test)]
 mod tests {
-    use simshard_cluster::{SettingsOfNodes, Targets};
+    use simshard_cluster::{MemoryKeyValues, Outcome, SettingsOfNodes, Targets, Transaction};
     use simshard_topology::replication::Step;
 
     use super::*;
@@ -373,17 +382,63 @@ mod tests {
         let after = before.after(step, 1, |_| before.epoch, |_| false).unwrap();
         let read = |record: &ShardRecord| ShardRecords::from([(shard, Arc::new(record.clone()))]);
         let mut written = read(&after);
-        let late = read(&before);
-        assert_eq!(Vec::from_iter(last(&mut written, &late)), [(shard, &after)]);
-        let later = read(
-            &after
-                .after(Step::DropLearner(own), 1, |_| after.epoch, |_| false)
-                .unwrap(),
-        );
-        assert_eq!(
-            Vec::from_iter(last(&mut written, &later)),
-            [(shard, &*later[&shard])]
-        );
+        assert_eq!(last(&mut written, read(&before)), read(&after));
+        let dropped = after.after(Step::DropLearner(own), 1, |_| after.epoch, |_| false);
+        let later = read(&dropped.unwrap());
+        assert_eq!(last(&mut written, later.clone()), later);
         assert!(written.is_empty());
+    }
+
+    /// PE19: a layout that comes late does not show yet that the store has begun to copy a shard.
+    #[test]
+    fn a_store_that_stops_has_left_once_the_last_records_say_so() {
+        let [own, other] = [StoreId([1; 16]), StoreId([2; 16])];
+        let shard = ShardId(7);
+        let without = ShardRecord::first(0, &[other], 0);
+        let step = Step::AddLearner(own);
+        let learns = without.after(step, 1, |_| without.epoch, |_| false);
+        let of = |record: &ShardRecord| ShardRecords::from([(shard, Arc::new(record.clone()))]);
+        let view = View {
+            stops: true,
+            live: BTreeSet::from([other]),
+            ..View::alone(own)
+        };
+        let mut written = of(&learns.unwrap());
+        let last = last(&mut written, of(&without));
+        assert!(!own_has_left(&view, &last));
+        assert!(own_has_left(&view, &of(&without)));
+        // The other may live, so that the own store could leave as soon as that is known.
+        let both = of(&ShardRecord::first(0, &[own, other], 0));
+        let unknown = View {
+            live: BTreeSet::new(),
+            ..view
+        };
+        assert!(!own_has_left(&unknown, &both));
+    }
+
+    /// PE20: a node of an earlier version would take the searches back. The level is asked for every ten seconds at most.
+    #[tokio::test(start_paused = true)]
+    async fn searches_are_shared_once_the_cluster_has_the_level() {
+        let keys = MemoryKeyValues::new();
+        let level = async |level: &str| {
+            let change = Transaction::new().put("cluster", level);
+            let outcome = keys.commit(&change).await.unwrap();
+            assert!(matches!(outcome, Outcome::Committed(_)));
+        };
+        let mut seen = Seen::new(Takeover::default());
+        let mut warms = async || {
+            seen.ask_for_level(&keys).await;
+            seen.all_share_searches
+        };
+        level(r#"{"schema":1,"id":"x"}"#).await;
+        assert!(!warms().await);
+        level(r#"{"schema":2,"id":"x"}"#).await;
+        assert!(!warms().await);
+        tokio::time::advance(LEVEL_INTERVAL).await;
+        assert!(warms().await);
+        // A level never falls, so it is not asked for again.
+        level("damaged").await;
+        tokio::time::advance(LEVEL_INTERVAL).await;
+        assert!(warms().await);
     }
 }

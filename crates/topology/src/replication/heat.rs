@@ -74,7 +74,8 @@ impl ShardRecord {
     }
 
     /// Whether more stores are hot than wished.
-    pub(super) fn has_spare_hot(&self) -> bool {
+    #[must_use]
+    pub fn has_spare_hot(&self) -> bool {
         self.hot_in_sync() > usize::from(self.hot.max(1))
     }
 

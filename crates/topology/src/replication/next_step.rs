@@ -27,8 +27,9 @@
 //!   begins. A shard that is short of replicas waits for no turn.
 //! - PE18: a store takes all steps that only move shards together, and then none for a while, as each holds up requests.
 //! - PE20: a cold store gets hot in the place of a hot one that searches a larger part of what it holds, by more than is
-//!   tolerated. Nothing else is to be done with the shard then, and all its stores live. The other gets cold once the new
-//!   one has its tables. No two such steps undo each other, and none is taken while moves are paused.
+//!   tolerated. Nothing else is to be done with the shard then, and all its stores live. Once the new one has its tables,
+//!   the one gets cold that searches the largest part by then. So parts come closer, and such steps end. None is taken while
+//!   moves are paused.
 //! - PE15: a store that lacks room leaves a shard as one with a slow disk does, if most others in sync have room. It stays
 //!   away until it has ample room. It comes earlier where a dead store cannot leave without it.
 

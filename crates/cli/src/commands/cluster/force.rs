@@ -123,6 +123,12 @@ pub(super) fn check_from(
             from.address
         );
     }
+    if cluster.is_busy(from.id) {
+        bail!(
+            "{} is too busy to tell what it holds: run this command again",
+            from.node
+        );
+    }
     // Those of removed nodes go by their ids.
     let unknown = records.values().flat_map(|record| named(record));
     let unknown = unknown.filter(|store| !cluster.stores.contains_key(store));

@@ -104,6 +104,9 @@ impl Wait {
         placing: &Placing,
         keys: &dyn KeyValueStore,
     ) -> anyhow::Result<()> {
+        if !placing.unplaced.is_empty() && paused(keys).await.is_ok_and(|since| since.is_some()) {
+            note("moves are paused: `simshard cluster rebalance resume` lets the shards move");
+        }
         if self.no_wait {
             note(if placing.unplaced.is_empty() {
                 "nothing is to move: the shards are there already"
@@ -111,9 +114,6 @@ impl Wait {
                 "the nodes move the shards: `simshard cluster shards` shows how far they are"
             });
             return Ok(());
-        }
-        if paused(keys).await.is_ok_and(|since| since.is_some()) {
-            note("moves are paused: `simshard cluster rebalance resume` lets the shards move");
         }
         let bar = progress::bar("moving shards", Some(placing.targets.len() as u64));
         let (mut read, mut is_told) = (Instant::now(), false);
@@ -131,6 +131,9 @@ impl Wait {
                 }
                 Ok(Progress::Elsewhere(shards)) => bail!(
                     "other nodes have been chosen for shards {shards} meanwhile: they go there instead"
+                ),
+                Ok(Progress::Freed(shards)) => bail!(
+                    "another operator has taken this back for shards {shards}: they stay where they are"
                 ),
                 Ok(Progress::OtherWish(shards)) => bail!(
                     "other numbers of replicas have been chosen for shards {shards} meanwhile: they get those instead"

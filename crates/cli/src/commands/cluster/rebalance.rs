@@ -114,8 +114,9 @@ async fn draw(args: &PlanArgs) -> anyhow::Result<()> {
     let drawn = admin.draw_plan().await?;
     shares::print(&drawn.outlook, args.output)?;
     if drawn.is_empty() {
-        note("nothing is to move, so there is no plan to apply");
-        return Ok(admin.stage(&drawn).await?);
+        admin.stage(&drawn).await?;
+        note("nothing is to move, so there is no plan to apply, nor the one of before");
+        return Ok(());
     }
     note(&drawn.estimate);
     admin.stage(&drawn).await?;
@@ -137,7 +138,7 @@ async fn shown(keys: &dyn KeyValueStore) -> anyhow::Result<Listing> {
         note(NONE_STAGED);
         return Ok(listing);
     };
-    let state = shown::state_of(plan.state);
+    let state = shown::state_of(&plan);
     note(format!(
         "the plan was drawn {} ago, and {state}",
         ago(plan.drawn_at)

@@ -46,6 +46,10 @@ async fn begin(
     let cluster = Cluster::ask(&admin(keys)).await?;
     let records = shard_records(keys).await?;
     let from = check_from(&cluster, args, &records)?;
+    let is_filled = |record: &Arc<ShardRecord>| !record.is_rebuilt() && !has_lost(&cluster, record);
+    if records.values().all(is_filled) {
+        return Ok(ShardRecords::new());
+    }
     check_others_go_on(&cluster, &records)?;
     let lost: ShardRecords = records
         .into_iter()

@@ -246,8 +246,12 @@ impl Between {
         self.carry(other, &own, None).await?;
         let of_other = repairs(differences, corpora, |one| !is_own(one));
         self.carry(other, &of_other, None).await?;
-        // More shards may be as old as this one. Where one cannot be reached, the others get it.
+        // More shards may be as old as this one; if it is empty, those that are being rebuilt, too. They compare no document
+        // of which this one is the lowest shard. Where one cannot be reached, the others get it.
+        let is_empty = self.own.record.is_rebuilt();
+        let is_rebuilt = |shard| self.record(shard).is_ok_and(ShardRecord::is_rebuilt);
         let others = ShardSet::ALL.iter().filter(|shard| *shard != other);
+        let others = others.filter(|shard| !is_empty || is_rebuilt(*shard));
         let carried = others.map(|shard| {
             let is_meant = |one: &Difference| !is_own(one) && is_of(shard, &one.key);
             (shard, repairs(differences, corpora, is_meant))

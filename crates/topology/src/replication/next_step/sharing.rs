@@ -90,8 +90,8 @@ impl Loads {
 
 impl View {
     /// Decides for which shards the own store gets hot in the place of another one, and which store gets cold where more are
-    /// hot than wished. All stores decide for all by the same records, so that two of them do not take the same part from a
-    /// third one.
+    /// hot than wished. All stores decide for all by the same records. So two of them do not take the same part from a third
+    /// one.
     pub fn share_searches<'a>(
         &mut self,
         records: impl Iterator<Item = (ShardId, &'a ShardRecord)> + Clone,
@@ -130,13 +130,17 @@ impl View {
         loads.gain_by(swap).then_some(swap)
     }
 
-    /// Whether nothing else is to be done with a shard, and all that hold it live.
+    /// Whether nothing else is to be done with a shard, and all that hold it live. Of shards that the own store does not hold,
+    /// it may not know: it supposes what most others do, so that it takes nothing from a store that gives to them.
     fn is_at_rest(&self, shard: ShardId, record: &ShardRecord) -> bool {
-        let mut in_sync = record.in_sync.iter().map(|entry| entry.store);
+        let is_well = |store| match record.in_sync(self.own) {
+            Some(_) => self.may_search(shard, record, store),
+            None => !self.dead.contains(&store) && !self.silent.contains(&store),
+        };
         record.in_sync.len() == usize::from(record.want)
             && record.learners.is_empty()
             && !record.has_spare_hot()
-            && in_sync.all(|store| self.may_search(shard, record, store))
+            && record.in_sync.iter().all(|entry| is_well(entry.store))
     }
 
     /// Whether a store would answer searches of a shard that it holds, once it has tables.
@@ -158,7 +162,7 @@ mod tests {
         StoreId([number; 16])
     }
 
-    /// Records of shards, and the stores that live.
+    /// Records of shards, and the stores that live. A store knows of those with which it shares shards.
     struct Cluster {
         records: Vec<ShardRecord>,
         live: BTreeSet<StoreId>,
@@ -168,9 +172,14 @@ mod tests {
     impl Cluster {
         /// Each shard is held by the stores that `held` names, of which the first two are hot.
         fn of(stores: u8, held: impl Fn(usize) -> Vec<u8>) -> Self {
+            Self::with_hot(2, stores, held)
+        }
+
+        /// The same with another number of hot ones.
+        fn with_hot(hot: u8, stores: u8, held: impl Fn(usize) -> Vec<u8>) -> Self {
             let record = |shard| {
                 let held: Vec<StoreId> = held(shard).into_iter().map(id).collect();
-                ShardRecord::first(0, &held, 7).with_hot(2)
+                ShardRecord::first(0, &held, 7).with_hot(hot)
             };
             Self {
                 records: (0..ShardId::COUNT).map(record).collect(),
@@ -180,10 +189,11 @@ mod tests {
         }
 
         fn view(&self, own: StoreId) -> View {
+            let shared = self.records.iter().filter(|record| record.names(own));
+            let partners: BTreeSet<StoreId> = shared.flat_map(ShardRecord::write_set).collect();
             View {
-                live: self
-                    .live
-                    .iter()
+                live: partners
+                    .intersection(&self.live)
                     .copied()
                     .filter(|one| *one != own)
                     .collect(),
@@ -191,12 +201,15 @@ mod tests {
             }
         }
 
-        /// Each live store looks once, and takes its steps. Tables are made at once.
+        /// Each live store looks once, at the same time, and takes its steps. Tables are made at once.
         fn look(&mut self) -> usize {
             let before = self.steps.len();
-            for own in self.live.clone() {
-                let mut view = self.view(own);
+            let views = self.live.iter().map(|own| {
+                let mut view = self.view(*own);
                 view.share_searches(ShardId::all().zip(&self.records));
+                view
+            });
+            for view in views.collect::<Vec<_>>() {
                 for shard in ShardId::all() {
                     let record = &mut self.records[shard.index()];
                     if let Some(step) = view.step(shard, record) {
@@ -247,6 +260,25 @@ mod tests {
         assert!(cluster.warmed() <= 256 * 2 / 3 + 1, "{}", cluster.warmed());
         let hot = |record: &ShardRecord| record.in_sync.iter().filter(|entry| entry.hot).count();
         assert!(cluster.records.iter().all(|record| hot(record) == 2));
+    }
+
+    /// PE20: stores that do not know each other take parts from the same one.
+    #[test]
+    fn no_tables_are_made_in_vain_by_stores_that_share_no_shard() {
+        let held = |shard| {
+            if shard % 2 == 0 {
+                vec![1, 2, 3]
+            } else {
+                vec![1, 4, 5]
+            }
+        };
+        let mut cluster = Cluster::with_hot(1, 5, held);
+        assert_eq!(cluster.parts()[..2], [(256, 256), (0, 128)]);
+        cluster.settle();
+        for (hot, held) in cluster.parts() {
+            assert!(hot.abs_diff(held / 3) <= held / 16, "{:?}", cluster.parts());
+        }
+        assert!(cluster.warmed() <= 256 * 2 / 3 + 1, "{}", cluster.warmed());
     }
 
     /// PE20: one with a larger share of the shards searches more of them.

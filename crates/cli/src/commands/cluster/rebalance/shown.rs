@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
-use simshard_admin::{HowFar, ShownMove};
+use simshard_admin::{HowFar, Plan, ShownMove};
 use simshard_cluster::PlanState;
 use simshard_topology::NodeId;
 
@@ -27,8 +27,10 @@ pub(super) fn row(shown: &ShownMove) -> (String, Value) {
 }
 
 /// How far a plan is, for people.
-pub(super) const fn state_of(state: PlanState) -> &'static str {
-    match state {
+pub(super) fn state_of(plan: &Plan) -> &'static str {
+    let is_over = |one: &ShownMove| matches!(one.how_far, HowFar::Arrived | HowFar::Elsewhere);
+    match plan.state {
+        PlanState::Moving if plan.moves.iter().all(is_over) => "is carried out",
         PlanState::Staged => "is not applied",
         PlanState::Beginning => "has just begun",
         PlanState::Moving => "is being carried out",
