@@ -257,7 +257,7 @@ async fn shards_get_replicas_and_a_node_takes_the_place_of_another() {
     assert!(told.contains("Shards get 1 replica, and had 2."), "{told}");
     let too_many = service.set_replication(wish(4, false)).await;
     let told = refused(too_many, Reason::Refused);
-    assert!(told.contains("4 are needed, and 3 would be left"), "{told}");
+    assert!(told.contains("4 are needed, and there are 3"), "{told}");
     service.set_replication(wish(1, true)).await.unwrap();
     until_within(PATIENCE, "one replica", async || {
         all(&mut service).await == 256

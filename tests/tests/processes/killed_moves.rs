@@ -360,7 +360,11 @@ impl World {
         until("the command ends", async || operator.has_ended()).await;
         let output = operator.output();
         let said = String::from_utf8_lossy(&output.stderr);
-        let is_told = ending != Completed && said.contains("have been chosen for shards");
+        let told = [
+            "have been chosen for shards",
+            "has taken this back for shards",
+        ];
+        let is_told = ending != Completed && told.iter().any(|told| said.contains(told));
         assert!(output.status.success() || is_told, "{said}");
     }
 

@@ -226,7 +226,7 @@ async fn a_node_takes_the_place_of_another() {
     refuse(
         &cluster,
         &["drain", "n3"],
-        "1 are needed, and 0 would be left",
+        "1 are needed, and there would be 0",
     );
     load.end(&cluster.client()).await;
 }

@@ -20,8 +20,8 @@ use crate::replicas::{change, check, documents};
 
 type Document = (Fingerprint, String);
 
-/// The node that is lost.
-const LOST: usize = 2;
+/// The node that is lost. Some documents have their lowest shard there, and other ones too. Some have a lower one elsewhere.
+const LOST: usize = 1;
 
 /// The shards of a node, of a cluster with one replica of each.
 async fn shards_of(cluster: &ProcessCluster, node: usize) -> BTreeSet<ShardId> {
@@ -108,8 +108,8 @@ async fn shards_that_are_lost_are_filled_from_the_others() {
     let refused = change(&client, &mut oracle.clone(), &second).await;
     refused.unwrap_err();
     let unsaid = rebuild(&cluster, &["--from", "n1"]);
-    assert_says(&unsaid, 2, "add --stopped n3");
-    let from = ["--from", "n1", "--stopped", "n3"];
+    assert_says(&unsaid, 2, "add --stopped n2");
+    let from = ["--from", "n1", "--stopped", "n2"];
     begin_only(&cluster, &from).await;
     // It takes changes, and answers no search.
     until("changes go on", async || {

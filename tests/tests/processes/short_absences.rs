@@ -105,12 +105,14 @@ async fn a_node_stops_while_the_metadata_is_away() {
     let client = cluster.client().with_timeout(Duration::from_secs(20));
     create(&client).await;
     client.insert(CORPUS, documents(0..STORED)).await.unwrap();
-    until_in_sync(&cluster, 3).await;
+    for node in 0..3 {
+        until_ready(&cluster, node).await;
+    }
     etcd.freeze();
     block_in_place(|| cluster.end_node(NODE, End::Stopped));
     etcd.thaw();
     block_in_place(|| cluster.start_node(NODE));
-    until_in_sync(&cluster, 3).await;
+    until_ready(&cluster, NODE).await;
     let more = STORED..STORED + CHANGED;
     client.insert(CORPUS, documents(more)).await.unwrap();
     let all = STORED + CHANGED;
