@@ -121,8 +121,8 @@ impl<'a> Relief<'a> {
             self.take(&step);
         }
         self.spread_for_nothing();
-        // It ends. Each filling gives nodes that are below their fair loads more than it takes from them, and puts none
-        // above its limit, as no limit is below a fair load. Between two of them, nodes above their limits get lower.
+        // It ends. Each filling gives nodes below their fair loads more than it takes from them. It puts none above its
+        // limit, as no limit is below a fair load. Between two of them, nodes above their limits get lower.
         loop {
             self.relieve();
             let loads = self.draft.loads.clone();

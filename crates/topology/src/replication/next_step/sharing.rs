@@ -130,8 +130,8 @@ impl View {
         loads.gain_by(swap).then_some(swap)
     }
 
-    /// Whether nothing else is to be done with a shard, and all that hold it live. Of shards that the own store does not hold,
-    /// it may not know: it supposes what most others do, so that it takes nothing from a store that gives to them.
+    /// Whether nothing else is to be done with a shard, and all that hold it live. The own store may not know that of
+    /// shards that it does not hold. It supposes that they do: so it takes nothing from a store that gives to others.
     fn is_at_rest(&self, shard: ShardId, record: &ShardRecord) -> bool {
         let is_well = |store| match record.in_sync(self.own) {
             Some(_) => self.may_search(shard, record, store),
