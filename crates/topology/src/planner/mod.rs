@@ -18,8 +18,8 @@
 //! - P1: every shard has exactly `r` distinct nodes, all from the list given.
 //! - P2: the replicas of a shard are spread over zones as evenly as the zones have nodes: in
 //!   distinct zones where there are enough.
-//! - P3: each node keeps the balance good enough, or no step lowers it by a hundredth of the mean: no
-//!   move of one shard, and no exchange of two.
+//! - P3: each node keeps the balance good enough, or no step lowers it by a hundredth of the mean. A
+//!   step moves one shard, or exchanges two.
 //! - P4: a map that keeps P1 and P2, is good enough and leaves no node short stays as it is. Others
 //!   change little. If shards are light and may go to any node, a node gives up nothing but its
 //!   excess. That is what it has above the highest level, or above its fair one if a node is short.
