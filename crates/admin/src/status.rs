@@ -323,7 +323,7 @@ fn moves(records: &ShardRecords, targets: &Targets, asked: &Asked, are_paused: b
     finding("moves", are_well, details, facts)
 }
 
-/// A plan moves nothing while the balance is good enough. It may get worse for the sake of zones.
+/// A plan moves nothing while the balance is good enough. It may get worse for the sake of zones, or of replicas that are missing.
 fn balance_of(even: &Evenness) -> Finding {
     let Evenness {
         balance,
@@ -335,7 +335,7 @@ fn balance_of(even: &Evenness) -> Finding {
     let mut details = format!("the fullest node has {now:.2} times the mean");
     if !is_well {
         let reason = if planned > now {
-            ", as zones demand"
+            ", as zones or missing replicas demand"
         } else {
             ""
         };

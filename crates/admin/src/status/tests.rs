@@ -370,7 +370,7 @@ fn a_balance_that_a_plan_makes_better_is_not_well() {
     assert!(
         of(1.13, 1.67, 200)
             .details
-            .ends_with("have moved 200 shards, as zones demand")
+            .ends_with("have moved 200 shards, as zones or missing replicas demand")
     );
     // A node that holds nothing does not change the fullest one.
     assert!(!of(1.05, 1.05, 3).is_well);
