@@ -46,8 +46,8 @@ impl ShardRecord {
     }
 
     /// The step that a store takes only so that as many stores are hot as should be, if there is one. Lost ones that
-    /// cannot be evicted keep their place, so another one is hot beside them. Once all are well again, `to_cool` gets cold,
-    /// or the last one if none is named.
+    /// cannot be evicted keep their place, so another one is hot beside them. Once all are well again, `to_cool` gets cold.
+    /// None is named where more are hot only since the caller looked: the one that got hot may have no tables yet.
     pub fn heating(
         &self,
         own: StoreId,
@@ -62,8 +62,6 @@ impl ShardRecord {
         let hot = || self.in_sync.iter().filter(|entry| entry.hot);
         let is_first = hot().next().is_some_and(|first| first.store == own);
         let are_well = hot().all(|entry| searched(entry.store) == Searched::Well);
-        let last = hot().next_back().map(|last| last.store);
-        let to_cool = to_cool.or(last);
         let is_due = is_first && are_well && self.has_spare_hot();
         to_cool.filter(|_| is_due).map(Step::Cool)
     }

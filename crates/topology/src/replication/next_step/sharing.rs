@@ -156,7 +156,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
-    use crate::replication::Step;
+    use crate::replication::{Epoch, Step};
 
     fn id(number: u8) -> StoreId {
         StoreId([number; 16])
@@ -306,6 +306,24 @@ mod tests {
                 assert!((0.55..=0.78).contains(&part), "{:?}", cluster.parts());
             }
         }
+    }
+
+    /// Its tables are not made yet, and the one that looked does not know.
+    #[test]
+    fn what_got_hot_since_a_store_looked_stays_hot() {
+        let mut cluster = Cluster::of(3, |_| vec![1, 2, 3]);
+        let looked = |cluster: &Cluster| {
+            let mut view = cluster.view(id(1));
+            view.share_searches(ShardId::all().zip(&cluster.records));
+            view
+        };
+        let before = looked(&cluster);
+        cluster.records[0] = cluster.records[0]
+            .after(Step::Warm(id(3)), 7, |_| Epoch::NONE, |_| false)
+            .unwrap();
+        let step = |view: &View| view.step(ShardId(0), &cluster.records[0]);
+        assert_eq!(step(&before), None);
+        assert!(matches!(step(&looked(&cluster)), Some(Step::Cool(_))));
     }
 
     /// Else each short absence would cost tables twice, and a pause would not be one.

@@ -359,7 +359,8 @@ fn a_cold_store_gets_hot_beside_hot_ones_that_are_lost_until_they_are_back() {
     let second = next(&first, Step::Evict(id(2))).unwrap();
     assert!(!second.may_evict());
     let heating = |record: &ShardRecord, own: u8, searched: [Searched; 2]| {
-        record.heating(id(own), |store| searched[usize::from(store.0[0])], None)
+        let searched = |store: StoreId| searched[usize::from(store.0[0])];
+        record.heating(id(own), searched, Some(id(1)))
     };
     assert_eq!(heating(&second, 1, [Well, Well]), None);
     assert_eq!(heating(&second, 1, [Unsure, Well]), None);
@@ -374,6 +375,7 @@ fn a_cold_store_gets_hot_beside_hot_ones_that_are_lost_until_they_are_back() {
     let cool = Step::Cool(id(1));
     assert_eq!(heating(&third, 1, [Well, Well]), None);
     assert_eq!(heating(&third, 0, [Well, Well]), Some(cool));
+    assert_eq!(third.heating(id(0), |_| Well, None), None);
     let fourth = next(&third, cool).unwrap();
     assert_eq!(hot(&fourth), [true, false]);
     for store in [0, 1] {
