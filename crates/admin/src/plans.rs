@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::time::SystemTime;
 
 use simshard_cluster::{
-    Feature, MetadataError, PlanState, PlannedMove, Revision, StagedPlan, carry_on, paused,
-    remove_bad_plan, remove_plan, require, set_paused, shard_records, stage_plan, staged_plan,
-    targets, unreached,
+    Feature, MetadataError, Paused, PlanState, PlannedMove, Revision, StagedPlan, carry_on,
+    check_node_settings, paused, remove_bad_plan, remove_plan, require, set_paused, shard_records,
+    stage_plan, staged_plan, targets, unreached,
 };
 use simshard_runtime::terminal::counted;
 use simshard_topology::{ShardId, ShardMap, ShardSet};
@@ -109,9 +109,10 @@ impl Admin<'_> {
     /// Draws a plan that shares the documents evenly. Nothing is written.
     ///
     /// # Errors
-    /// If another plan is being carried out, or none can be drawn for the nodes there are.
+    /// If another plan is being carried out, or none can be drawn for the nodes there are, or what is set for one is damaged.
     pub async fn draw_plan(&self) -> Result<Drawn, AdminError> {
         require(self.keys, Feature::Moving).await?;
+        check_node_settings(self.keys).await?;
         let before = self.replaceable().await?;
         let layout = Layout::read(self).await?;
         let plan = layout.evenly(self, &layout.nodes()?, layout.replicas()?)?;
@@ -271,19 +272,12 @@ impl Admin<'_> {
         Ok(Aborted::Moved { all, arrived })
     }
 
-    /// Since when moves are paused, in seconds since the beginning of 1970; `None` if they are not. Warns of a record that
-    /// is damaged: nodes leave it out, too.
+    /// Whether moves are paused. Warns of a record that is damaged: it counts as a pause for nodes, too.
     ///
     /// # Errors
     /// If the metadata cannot be read.
-    pub async fn paused(&self) -> Result<Option<u64>, AdminError> {
-        match paused(self.keys).await {
-            Err(error @ MetadataError::BadRecord { .. }) => {
-                self.warn_of_bad(&error);
-                Ok(None)
-            }
-            read => Ok(read?),
-        }
+    pub async fn paused(&self) -> Result<Option<Paused>, AdminError> {
+        Ok(paused(self.keys, |error| self.warn_of_bad(error)).await?)
     }
 
     /// Lets no shard begin to move.
@@ -291,7 +285,8 @@ impl Admin<'_> {
     /// # Errors
     /// If the cluster is at a level whose nodes do not know that.
     pub async fn pause(&self) -> Result<Pause, AdminError> {
-        if let Ok(Some(since)) = paused(self.keys).await {
+        let before = paused(self.keys, |_| {}).await?;
+        if let Some(since) = before.and_then(|paused| paused.since) {
             return Ok(Pause {
                 since,
                 was_there: true,
@@ -303,7 +298,7 @@ impl Admin<'_> {
         set_paused(self.keys, Some(since)).await?;
         Ok(Pause {
             since,
-            was_there: false,
+            was_there: before.is_some(),
         })
     }
 
@@ -312,8 +307,7 @@ impl Admin<'_> {
     /// # Errors
     /// If the metadata cannot be read or written.
     pub async fn resume(&self) -> Result<bool, AdminError> {
-        // A damaged record is taken away, too.
-        let was_paused = !matches!(paused(self.keys).await, Ok(None));
+        let was_paused = paused(self.keys, |_| {}).await?.is_some();
         set_paused(self.keys, None).await?;
         Ok(was_paused)
     }
@@ -376,6 +370,7 @@ pub(crate) fn moves(layout: &Layout, after: &ShardMap) -> BTreeMap<ShardId, Plan
 mod tests {
     use std::collections::BTreeSet;
     use std::num::NonZeroU32;
+    use std::sync::Mutex;
     use std::sync::atomic::{AtomicUsize, Ordering};
 
     use simshard_cluster::SettingsOfNodes;
@@ -470,7 +465,7 @@ mod tests {
 
     /// What an operator looks at first must not fail for one damaged key.
     #[tokio::test(start_paused = true)]
-    async fn a_damaged_pause_counts_as_none_and_is_told() {
+    async fn a_damaged_pause_is_one_and_is_told() {
         let keys = cluster(1).await;
         put(&keys, "paused", "{").await;
         let warnings = AtomicUsize::new(0);
@@ -479,18 +474,37 @@ mod tests {
             warnings.fetch_add(1, Ordering::Relaxed);
         };
         let admin = Admin::new(&keys, &warn);
-        assert_eq!(admin.paused().await.unwrap(), None);
+        let paused = admin.paused().await.unwrap();
+        assert_eq!(paused, Some(Paused { since: None }));
         assert_eq!(warnings.load(Ordering::Relaxed), 1);
         let findings = admin.status().await.unwrap();
         let moves = findings.iter().find(|found| found.part == "moves").unwrap();
-        assert_eq!(moves.facts["paused"], false);
+        assert_eq!(moves.facts["paused"], true);
         assert_eq!(warnings.load(Ordering::Relaxed), 2);
         // Each replaces it.
-        assert!(!admin.pause().await.unwrap().was_there);
-        assert!(admin.paused().await.unwrap().is_some());
+        assert!(admin.pause().await.unwrap().was_there);
+        let paused = admin.paused().await.unwrap();
+        assert!(paused.is_some_and(|paused| paused.since.is_some()));
         put(&keys, "paused", "{").await;
-        admin.resume().await.unwrap();
+        assert!(admin.resume().await.unwrap());
         assert_eq!(admin.paused().await.unwrap(), None);
         assert_eq!(warnings.load(Ordering::Relaxed), 2);
+    }
+
+    /// Each names the key.
+    #[tokio::test(start_paused = true)]
+    async fn no_plan_is_drawn_beside_damaged_settings_and_a_damaged_plan_is_told() {
+        let keys = cluster(2).await;
+        let warnings = Mutex::new(Vec::new());
+        let warn = |warning: &str| warnings.lock().unwrap().push(warning.to_owned());
+        let admin = Admin::new(&keys, &warn);
+        put(&keys, "nodes/n2", "{").await;
+        put(&keys, "staged-plan", "{").await;
+        admin.status().await.unwrap();
+        let told = warnings.lock().unwrap().join("; ");
+        assert!(told.contains("the key staged-plan "), "{told}");
+        remove_bad_plan(&keys).await.unwrap();
+        let refused = admin.draw_plan().await.unwrap_err();
+        assert!(refused.to_string().contains("nodes/n2"), "{refused}");
     }
 }

@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 use simshard_cluster::{
-    CorpusState, RegisteredStore, Targets, Upgrade, recorded_corpora, shard_records, targets,
-    without_record,
+    CorpusState, MetadataError, RegisteredStore, Targets, Upgrade, check_node_settings,
+    recorded_corpora, shard_records, staged_plan, targets, without_record,
 };
 use simshard_node::StoreAnswer;
 use simshard_runtime::terminal::counted;
@@ -50,6 +50,7 @@ impl Admin<'_> {
         let held = held.copied().collect();
         let corpora = recorded_corpora(keys).await?;
         let unrecorded = without_record(keys, &corpora, held).await?;
+        self.warn_of_bad_plan().await?;
         let upgrade = Upgrade::read(keys).await?;
         let states: Vec<CorpusState> = corpora.records().map(|record| record.state).collect();
         // The records are there, so the metadata has answered.
@@ -67,6 +68,18 @@ impl Admin<'_> {
             corpora_of(&states, unrecorded.len()),
             versions(&upgrade, &asked),
         ])
+    }
+
+    /// Warns of a staged plan that is damaged.
+    async fn warn_of_bad_plan(&self) -> Result<(), AdminError> {
+        match staged_plan(self.keys).await {
+            Ok(_) => Ok(()),
+            Err(error @ MetadataError::BadRecord { .. }) => {
+                self.warn_of_bad(&error);
+                Ok(())
+            }
+            Err(error) => Err(error.into()),
+        }
     }
 
     /// Whether a plan would share the documents clearly better than they are.
@@ -93,6 +106,7 @@ impl Admin<'_> {
             let problem = format!("{} {verb} not answer", names(silent));
             return Err(AdminError::Refused(problem));
         }
+        check_node_settings(self.keys).await?;
         let cluster = Cluster::ask(self).await?;
         self.balance_by(&Layout::of(cluster, records.clone(), targets)?)
     }

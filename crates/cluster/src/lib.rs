@@ -57,9 +57,10 @@ pub use membership::{
 };
 pub use memory::MemoryStore;
 pub use node_settings::{
-    NodeSettings, SettingsOfNodes, change_node_settings, follow_node_settings, node_settings,
+    NodeSettings, SettingsOfNodes, change_node_settings, check_node_settings, follow_node_settings,
+    node_settings,
 };
-pub use paused::{follow_paused, paused, set_paused};
+pub use paused::{Paused, follow_paused, paused, set_paused};
 pub use processes::{RunningProcess, ShownProcess, show_node, show_router};
 pub use published::{Published, publish, published, published_in, published_key};
 pub use records::RegisteredStore;

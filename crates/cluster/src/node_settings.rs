@@ -2,7 +2,7 @@
 //!
 //! # Invariants
 //! - NS1: settings that cannot be understood keep nodes from nothing (`settings_that_are_damaged_are_left_out`). They are
-//!   not replaced by others either.
+//!   not replaced by others either, and no plan is drawn: the node may be drained.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
@@ -68,6 +68,16 @@ pub async fn node_settings(
     on_bad: impl Fn(&MetadataError),
 ) -> Result<SettingsOfNodes, MetadataError> {
     Ok(each(&keys.read(keys::NODES).await?, settings_in, on_bad))
+}
+
+/// Refuses settings that cannot be understood: a plan must know which nodes are drained.
+///
+/// # Errors
+/// [`MetadataError::BadRecord`] if there are some. Else when the keys cannot be read.
+pub async fn check_node_settings(keys: &dyn KeyValueStore) -> Result<(), MetadataError> {
+    let snapshot = keys.read(keys::NODES).await?;
+    let mut pairs = snapshot.pairs.iter();
+    pairs.try_for_each(|pair| settings_in(pair).map(drop))
 }
 
 /// Changes what is set for a node.
@@ -191,6 +201,8 @@ mod tests {
             assert!(matches!(damaged, Outcome::Committed(_)));
             let all = node_settings(&keys, |_| {}).await.unwrap();
             assert_eq!(Vec::from_iter(all.into_keys()), [node("n2")]);
+            let checked = check_node_settings(&keys).await;
+            assert!(checked.unwrap_err().to_string().contains("nodes/n1"));
             let refused = change_node_settings(&keys, &node("n1"), drain).await;
             assert!(refused.unwrap_err().to_string().contains("nodes/n1"));
         }

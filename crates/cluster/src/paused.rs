@@ -12,19 +12,29 @@ use crate::keys;
 use crate::records::{bad, text_of};
 use crate::store::MetadataError;
 
+/// Moves are paused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Paused {
+    /// Since when, in seconds since the beginning of 1970; `None` if the record does not tell, as it is damaged.
+    pub since: Option<u64>,
+}
+
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct RawPause {
     since: u64,
 }
 
-/// Since when moves are paused, in seconds since the beginning of 1970; `None` if they are not.
+/// Whether moves are paused. They are as long as there is a record; `on_bad` is told of one that cannot be understood.
 ///
 /// # Errors
-/// [`MetadataError::BadRecord`] if the record cannot be understood. Else when the keys cannot be read.
-pub async fn paused(keys: &dyn KeyValueStore) -> Result<Option<u64>, MetadataError> {
+/// When the keys cannot be read.
+pub async fn paused(
+    keys: &dyn KeyValueStore,
+    on_bad: impl Fn(&MetadataError),
+) -> Result<Option<Paused>, MetadataError> {
     let snapshot = keys.read(keys::PAUSED).await?;
-    snapshot.pairs.first().map(pause_in).transpose()
+    Ok(snapshot.pairs.first().map(|pair| pause_in(pair, on_bad)))
 }
 
 /// Lets no shard begin to move from now on, or lets them move again.
@@ -44,20 +54,23 @@ pub async fn set_paused(keys: &dyn KeyValueStore, since: Option<u64>) -> Result<
     }
 }
 
-/// Follows since when moves are paused, and tells of each change, as long as it is polled: of one time at most. `on_bad` is
+/// Follows whether moves are paused, and tells of each change, as long as it is polled: of one pause at most. `on_bad` is
 /// told of a record that cannot be understood.
 pub async fn follow_paused(
     keys: Arc<dyn KeyValueStore>,
-    told: &watch::Sender<Option<Arc<Vec<u64>>>>,
+    told: &watch::Sender<Option<Arc<Vec<Paused>>>>,
     on_bad: impl Fn(&MetadataError),
 ) {
-    follow_each(keys, keys::PAUSED, told, pause_in, on_bad).await;
+    let read = |pair: &KeyValue| Ok(pause_in(pair, &on_bad));
+    follow_each(keys, keys::PAUSED, told, read, |_| {}).await;
 }
 
-fn pause_in(pair: &KeyValue) -> Result<u64, MetadataError> {
+/// What a record says. It is there, so an operator wanted a pause, whatever became of it.
+fn pause_in(pair: &KeyValue, on_bad: impl Fn(&MetadataError)) -> Paused {
     let raw: Result<RawPause, _> = serde_json::from_str(&pair.value);
-    let raw = raw.map_err(|error| bad(&pair.key, error.to_string()))?;
-    Ok(raw.since)
+    let raw = raw.map_err(|error| bad(&pair.key, error.to_string()));
+    let since = raw.inspect_err(on_bad).ok().map(|raw| raw.since);
+    Paused { since }
 }
 
 #[cfg(test)]
@@ -68,20 +81,23 @@ mod tests {
     #[tokio::test]
     async fn moves_are_paused_until_they_go_on() {
         let keys = MemoryKeyValues::new();
-        assert_eq!(paused(&keys).await.unwrap(), None);
+        let pause = || async { paused(&keys, |_| unreachable!()).await.unwrap() };
+        assert_eq!(pause().await, None);
         for since in [7, 8] {
             set_paused(&keys, Some(since)).await.unwrap();
-            assert_eq!(paused(&keys).await.unwrap(), Some(since));
+            let since = Some(since);
+            assert_eq!(pause().await, Some(Paused { since }));
         }
         set_paused(&keys, None).await.unwrap();
-        assert_eq!(paused(&keys).await.unwrap(), None);
+        assert_eq!(pause().await, None);
         let damage = Transaction::new().put(keys::PAUSED, "{");
         let damaged = keys.commit(&damage).await.unwrap();
         assert!(matches!(damaged, Outcome::Committed(_)));
-        let refused = paused(&keys).await.unwrap_err();
-        assert!(refused.to_string().contains("paused"), "{refused}");
-        // Whatever it says, it ends.
+        // Whatever it says, it is a pause, and ends.
+        let told = |error: &MetadataError| assert!(error.to_string().contains("paused"));
+        let pause_of_unknown_time = Some(Paused { since: None });
+        assert_eq!(paused(&keys, told).await.unwrap(), pause_of_unknown_time);
         set_paused(&keys, None).await.unwrap();
-        assert_eq!(paused(&keys).await.unwrap(), None);
+        assert_eq!(pause().await, None);
     }
 }

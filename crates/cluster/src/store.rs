@@ -358,6 +358,12 @@ fn advice(key: &str, reason: &str) -> String {
         "; if that text is lost, delete the key, and run `simshard corpus recover`"
     } else if key == keys::STAGED_PLAN {
         "; or remove the plan by `simshard cluster rebalance abort`"
+    } else if key == keys::PAUSED {
+        "; or let shards move again by `simshard cluster rebalance resume`"
+    } else if keys::shard_of_target(key).is_some() {
+        "; or set it anew by `simshard cluster move`"
+    } else if key.starts_with(keys::NODES) {
+        "; if that text is lost, delete the key, and set anew what was set for the node"
     } else {
         ""
     };

@@ -2,8 +2,8 @@
 //! by step, each doing its part, and another wish ends a move. No process drives it.
 //!
 //! # Invariants
-//! - TG1: when it is set, a target names as many nodes as the shard is to have replicas. Each has registered, and is not
-//!   drained (`targets_that_cannot_be_met_are_refused`, `targets_are_checked_as_they_are_set`).
+//! - TG1: when it is set, a target names as many nodes as the shard is to have replicas. Each has registered, and is known
+//!   not to be drained (`targets_that_cannot_be_met_are_refused`, `targets_are_checked_as_they_are_set`).
 //! - TG2: a target that cannot be understood keeps nodes and operators from nothing else
 //!   (`a_target_that_is_damaged_is_left_out`).
 
@@ -22,7 +22,7 @@ use crate::key_value::{KeyValue, KeyValueStore, MAX_OPERATIONS, Outcome, Snapsho
 use crate::keys;
 use crate::levels::{Feature, require};
 use crate::membership::commit;
-use crate::node_settings::{SettingsOfNodes, settings_in};
+use crate::node_settings::settings_in;
 use crate::records::{bad, shards_in, text_of};
 use crate::registered::{REGISTRATION_OPERATIONS, Registered, if_still, revision_in};
 use crate::store::MetadataError;
@@ -258,14 +258,12 @@ impl Checked {
         }
         let stores = self.registered.stores.iter();
         let known: BTreeSet<&NodeId> = stores.map(|store| &store.node).collect();
-        let settings: SettingsOfNodes = each(&self.settings, settings_in, |_| {});
-        let is_drained = |node: &&NodeId| settings.get(node).is_some_and(|node| node.is_drained);
         let problem = |shard: ShardId, nodes: &BTreeSet<NodeId>| {
             if let Some(unknown) = nodes.iter().find(|node| !known.contains(node)) {
                 return Some(format!("no node {unknown} has registered"));
             }
-            if let Some(drained) = nodes.iter().find(is_drained) {
-                return Some(format!("node {drained} is drained"));
+            if let Some(problem) = nodes.iter().find_map(|node| self.keeps_shards_off(node)) {
+                return Some(problem);
             }
             let (want, count) = (usize::from(records[&shard].want), nodes.len());
             let are = if count == 1 { "is" } else { "are" };
@@ -281,6 +279,18 @@ impl Checked {
         let problems =
             problems.filter_map(|&(&shard, nodes)| Some((shard, problem(shard, nodes)?)));
         Ok(problems.collect())
+    }
+
+    /// Why a node may take no shards, by what is set for it.
+    fn keeps_shards_off(&self, node: &NodeId) -> Option<String> {
+        let key = keys::node(node);
+        let set = self.settings.pairs.iter().find(|pair| pair.key == key)?;
+        match settings_in(set) {
+            Ok((_, settings)) => settings
+                .is_drained
+                .then(|| format!("node {node} is drained")),
+            Err(error) => Some(format!("node {node} may be drained: {error}")),
+        }
     }
 
     /// Demands that what these targets were checked against has not changed.
@@ -392,6 +402,10 @@ mod tests {
             (
                 Transaction::new().put("nodes/n4", r#"{"drained":true}"#),
                 "node n4 is drained",
+            ),
+            (
+                Transaction::new().put("nodes/n4", r#"{"drained":7}"#),
+                "and set anew what was set for the node",
             ),
             (
                 Transaction::new().put("shards/07", fewer),

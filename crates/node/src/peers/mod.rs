@@ -58,8 +58,8 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use simshard_cluster::{
-    ClusterLayout, KeyValueStore, MetadataError, SettingsOfNodes, Targets, follow_node_settings,
-    follow_paused, follow_targets,
+    ClusterLayout, KeyValueStore, MetadataError, Paused, SettingsOfNodes, Targets,
+    follow_node_settings, follow_paused, follow_targets,
 };
 use simshard_storage::Room;
 use simshard_topology::replication::{Epoch, ShardRecords, StoreId};
@@ -116,7 +116,7 @@ pub(crate) struct Peers {
     /// What an operator has set for nodes; `None` until that was read.
     settings: watch::Sender<Option<Arc<SettingsOfNodes>>>,
     /// Since when an operator lets no shard begin to move, if that is so; `None` until that was read.
-    paused: watch::Sender<Option<Arc<Vec<u64>>>>,
+    paused: watch::Sender<Option<Arc<Vec<Paused>>>>,
     /// How much room this store has.
     room: watch::Sender<Room>,
     /// How many bytes of copies this store has room for, where that is known.

@@ -130,7 +130,7 @@ impl AdminService for AdminGrpc {
         let plan = call.in_time(call.admin().plan()).await?;
         Ok(Response::new(pb::GetPlanResponse {
             plan: plan.map(convert::plan),
-            pause_time: paused.map(convert::time),
+            pause_time: paused.map(|paused| convert::time(paused.since.unwrap_or_default())),
             warnings: call.warnings(),
         }))
     }

@@ -104,7 +104,11 @@ impl Wait {
         placing: &Placing,
         keys: &dyn KeyValueStore,
     ) -> anyhow::Result<()> {
-        if !placing.unplaced.is_empty() && paused(keys).await.is_ok_and(|since| since.is_some()) {
+        if !placing.unplaced.is_empty()
+            && paused(keys, |_| {})
+                .await
+                .is_ok_and(|paused| paused.is_some())
+        {
             note("moves are paused: `simshard cluster rebalance resume` lets the shards move");
         }
         if self.no_wait {

@@ -128,10 +128,13 @@ async fn draw(args: &PlanArgs) -> anyhow::Result<()> {
 async fn shown(keys: &dyn KeyValueStore) -> anyhow::Result<Listing> {
     let mut listing = Listing::new("shards\tfrom\tto\tstate");
     let admin = admin(keys);
-    if let Some(since) = admin.paused().await? {
+    if let Some(paused) = admin.paused().await? {
+        let paused = match paused.since {
+            Some(since) => format!("moves were paused {} ago", ago(since)),
+            None => "moves are paused".to_owned(),
+        };
         note(format!(
-            "moves were paused {} ago: `simshard cluster rebalance resume` lets them go on",
-            ago(since)
+            "{paused}: `simshard cluster rebalance resume` lets them go on"
         ));
     }
     let Some(plan) = admin.plan().await? else {
