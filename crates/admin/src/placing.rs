@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use simshard_cluster::{
-    KeyValueStore, MetadataError, Targets, is_placed, registered_stores, shard_records, targets,
+    KeyValueStore, MetadataError, Targets, is_placed, registered_stores, shard_records, targets_of,
 };
 use simshard_topology::replication::{ShardRecord, ShardRecords, StoreId};
 use simshard_topology::{NodeId, ShardId, ShardSet};
@@ -54,11 +54,10 @@ impl Placing {
     /// How far it is.
     ///
     /// # Errors
-    /// If the metadata cannot be read.
+    /// If the metadata cannot be read, or a target that it waits for is damaged: another operator may have chosen it.
     pub async fn progress(&self, keys: &dyn KeyValueStore) -> Result<Progress, MetadataError> {
-        // Those that are damaged were told when this was written down.
-        let now = targets(keys, |_| {}).await?;
         let wanted: ShardSet = self.targets.keys().copied().collect();
+        let now = targets_of(keys, wanted).await?;
         let chosen: ShardSet = now.keys().copied().collect();
         let freed = wanted.difference(&chosen);
         if !freed.is_empty() {

@@ -6,7 +6,7 @@ use std::time::SystemTime;
 use simshard_cluster::{
     Feature, MetadataError, Paused, PlanState, PlannedMove, Revision, StagedPlan, carry_on,
     check_node_settings, paused, remove_bad_plan, remove_plan, require, set_paused, shard_records,
-    stage_plan, staged_plan, targets, unreached,
+    stage_plan, staged_plan, targets, targets_of, unreached,
 };
 use simshard_runtime::terminal::counted;
 use simshard_topology::{ShardId, ShardMap, ShardSet};
@@ -214,8 +214,8 @@ impl Admin<'_> {
         }
         let unplaced = unreached(self.keys, plan).await?;
         // What an operator has sent elsewhere is no longer the plan's.
-        let now = targets(self.keys, |error| self.warn_of_bad(error)).await?;
         let mut planned = plan.targets();
+        let now = targets_of(self.keys, planned.keys().copied().collect()).await?;
         planned.retain(|shard, nodes| now.get(shard) == Some(nodes));
         Ok(Placing {
             targets: planned,

@@ -73,6 +73,8 @@ pub use staged_plan::{
 };
 pub use steps::{Changed, Forced, Steps, force, rebuild, take_steps, wish};
 pub use store::{MetadataError, MetadataErrorKind, MetadataStore};
-pub use targets::{Targets, check_targets, follow_targets, is_placed, set_targets, targets};
+pub use targets::{
+    Targets, check_targets, follow_targets, is_placed, set_targets, targets, targets_of,
+};
 pub use upgrade::Upgrade;
 pub use waiting::{Waiting, show_waiting, waiting_stores};

@@ -50,6 +50,23 @@ pub async fn targets(
     Ok(targets_in(&keys.read(keys::TARGETS).await?, on_bad))
 }
 
+/// The targets of some shards. Others may be damaged.
+///
+/// # Errors
+/// [`MetadataError::BadRecord`] if one cannot be understood. Else when the keys cannot be read.
+pub async fn targets_of(
+    keys: &dyn KeyValueStore,
+    shards: ShardSet,
+) -> Result<Targets, MetadataError> {
+    let snapshot = keys.read(keys::TARGETS).await?;
+    let is_meant = |pair: &&KeyValue| {
+        let shard = keys::shard_of_target(&pair.key);
+        shard.is_some_and(|shard| shards.contains(shard))
+    };
+    let meant = snapshot.pairs.iter().filter(is_meant);
+    meant.map(target_in).collect()
+}
+
 /// The same of one reading.
 pub(crate) fn targets_in(snapshot: &Snapshot, on_bad: impl Fn(&MetadataError)) -> Targets {
     each(snapshot, target_in, on_bad)
@@ -469,6 +486,10 @@ mod tests {
         };
         assert_eq!(targets(&*keys, count).await.unwrap(), set);
         assert_eq!(bad.into_inner(), 3);
+        let of = |shard| targets_of(&*keys, [ShardId(shard)].into_iter().collect());
+        assert_eq!(of(7).await.unwrap(), set);
+        let refused = of(8).await.unwrap_err().to_string();
+        assert!(refused.contains("targets/08"), "{refused}");
         let told = watch::Sender::default();
         let mut heard = told.subscribe();
         tokio::select! {

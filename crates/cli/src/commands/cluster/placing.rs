@@ -186,6 +186,23 @@ mod tests {
         assert!(error.contains("for shards 07 meanwhile"), "{error}");
     }
 
+    /// It may be what another operator has chosen.
+    #[tokio::test(start_paused = true)]
+    async fn who_waits_for_a_target_that_gets_damaged_is_told_its_key() {
+        let keys = MemoryKeyValues::new();
+        let nodes = BTreeSet::from([NodeId::new("n1").unwrap()]);
+        let placing = Placing {
+            targets: Targets::from([(ShardId(7), nodes)]),
+            ..Placing::default()
+        };
+        let change = Transaction::new().put("targets/07", "{");
+        let outcome = keys.commit(&change).await.unwrap();
+        assert!(matches!(outcome, Outcome::Committed(_)));
+        let error = placing.progress(&keys).await.unwrap_err().to_string();
+        assert!(error.contains("the key targets/07 "), "{error}");
+        assert!(error.contains("`simshard cluster move`"), "{error}");
+    }
+
     #[tokio::test(start_paused = true)]
     async fn a_standstill_is_told_once_with_the_nodes_that_lack_shards() {
         let node = NodeId::new("n4").unwrap();
