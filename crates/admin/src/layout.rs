@@ -3,7 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroU32;
 
-use simshard_cluster::{StagedPlan, Targets, is_placed, shard_records, targets};
+use simshard_cluster::{
+    StagedPlan, Targets, check_node_settings, is_placed, shard_records, targets,
+};
 use simshard_topology::replication::{ShardRecords, StoreId};
 use simshard_topology::{Candidate, NodeId, Plan, ShardId, ShardMap, ShardSet, ShardWeights, plan};
 
@@ -24,7 +26,9 @@ pub(crate) struct Layout {
 }
 
 impl Layout {
+    /// Reads the layout, and asks all nodes. Refuses damaged settings of nodes: which ones take shards is not known then.
     pub(crate) async fn read(admin: &Admin<'_>) -> Result<Self, AdminError> {
+        check_node_settings(admin.keys).await?;
         let cluster = Cluster::ask(admin).await?;
         let records = shard_records(admin.keys).await?;
         let targets = targets(admin.keys, |error| admin.warn_of_bad(error)).await?;

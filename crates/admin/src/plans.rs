@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::time::SystemTime;
 
 use simshard_cluster::{
-    Feature, MetadataError, Paused, PlanState, PlannedMove, Revision, StagedPlan, carry_on,
-    check_node_settings, paused, remove_bad_plan, remove_plan, require, set_paused, shard_records,
-    stage_plan, staged_plan, targets, targets_of, unreached,
+    Feature, MetadataError, Paused, PlanState, PlannedMove, Revision, StagedPlan, carry_on, paused,
+    remove_bad_plan, remove_plan, require, set_paused, shard_records, stage_plan, staged_plan,
+    targets, targets_of, unreached,
 };
 use simshard_runtime::terminal::counted;
 use simshard_topology::{ShardId, ShardMap, ShardSet};
@@ -112,7 +112,6 @@ impl Admin<'_> {
     /// If another plan is being carried out, or none can be drawn for the nodes there are, or what is set for one is damaged.
     pub async fn draw_plan(&self) -> Result<Drawn, AdminError> {
         require(self.keys, Feature::Moving).await?;
-        check_node_settings(self.keys).await?;
         let before = self.replaceable().await?;
         let layout = Layout::read(self).await?;
         let plan = layout.evenly(self, &layout.nodes()?, layout.replicas()?)?;
@@ -505,6 +504,9 @@ mod tests {
         assert!(told.contains("the key staged-plan "), "{told}");
         remove_bad_plan(&keys).await.unwrap();
         let refused = admin.draw_plan().await.unwrap_err();
+        assert!(refused.to_string().contains("nodes/n2"), "{refused}");
+        // Nothing is written before.
+        let refused = Layout::read(&admin).await.err().unwrap();
         assert!(refused.to_string().contains("nodes/n2"), "{refused}");
     }
 }
