@@ -306,7 +306,9 @@ impl Checked {
             Ok((_, settings)) => settings
                 .is_drained
                 .then(|| format!("node {node} is drained")),
-            Err(error) => Some(format!("node {node} may be drained: {error}")),
+            Err(error) => Some(format!(
+                "whether node {node} is drained is not known: {error}"
+            )),
         }
     }
 

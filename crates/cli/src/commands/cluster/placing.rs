@@ -104,19 +104,19 @@ impl Wait {
         placing: &Placing,
         keys: &dyn KeyValueStore,
     ) -> anyhow::Result<()> {
-        if !placing.unplaced.is_empty()
+        let is_paused = !placing.unplaced.is_empty()
             && paused(keys, |_| {})
                 .await
-                .is_ok_and(|paused| paused.is_some())
-        {
+                .is_ok_and(|paused| paused.is_some());
+        if is_paused {
             note("moves are paused: `simshard cluster rebalance resume` lets the shards move");
         }
         if self.no_wait {
-            note(if placing.unplaced.is_empty() {
-                "nothing is to move: the shards are there already"
-            } else {
-                "the nodes move the shards: `simshard cluster shards` shows how far they are"
-            });
+            if placing.unplaced.is_empty() {
+                note("nothing is to move: the shards are there already");
+            } else if !is_paused {
+                note("the nodes move the shards: `simshard cluster shards` shows how far they are");
+            }
             return Ok(());
         }
         let bar = progress::bar("moving shards", Some(placing.targets.len() as u64));
