@@ -109,7 +109,7 @@ impl Admin<'_> {
     /// Draws a plan that shares the documents evenly. Nothing is written.
     ///
     /// # Errors
-    /// If another plan is being carried out, or none can be drawn for the nodes there are, or what is set for one is damaged.
+    /// If another plan is being carried out, none can be drawn for the nodes there are, or settings of one are damaged.
     pub async fn draw_plan(&self) -> Result<Drawn, AdminError> {
         require(self.keys, Feature::Moving).await?;
         let before = self.replaceable().await?;
@@ -376,6 +376,7 @@ mod tests {
     use simshard_topology::NodeId;
 
     use super::*;
+    use crate::Replication;
     use crate::placing::Progress;
     use crate::scene::{cluster, join, put};
 
@@ -492,7 +493,7 @@ mod tests {
 
     /// Each names the key.
     #[tokio::test(start_paused = true)]
-    async fn no_plan_is_drawn_beside_damaged_settings_and_a_damaged_plan_is_told() {
+    async fn no_nodes_are_chosen_beside_damaged_settings_and_a_damaged_plan_is_told() {
         let keys = cluster(2).await;
         let warnings = Mutex::new(Vec::new());
         let warn = |warning: &str| warnings.lock().unwrap().push(warning.to_owned());
@@ -502,11 +503,13 @@ mod tests {
         admin.status().await.unwrap();
         let told = warnings.lock().unwrap().join("; ");
         assert!(told.contains("the key staged-plan "), "{told}");
+        assert!(told.contains("the key nodes/n2 "), "{told}");
         remove_bad_plan(&keys).await.unwrap();
         let refused = admin.draw_plan().await.unwrap_err();
         assert!(refused.to_string().contains("nodes/n2"), "{refused}");
-        // Nothing is written before.
-        let refused = Layout::read(&admin).await.err().unwrap();
+        // It would write the number, and then find out.
+        let wished = Replication::new(1, None).unwrap();
+        let refused = admin.plan_replication(wished).await.err().unwrap();
         assert!(refused.to_string().contains("nodes/n2"), "{refused}");
     }
 }

@@ -15,7 +15,7 @@ use simshard_runtime::terminal::counted;
 use simshard_topology::replication::{ShardRecord, ShardRecords, StoreId};
 use simshard_topology::{Balance, NodeId, ShardId, ShardSet};
 
-use crate::asked::Cluster;
+use crate::asked::{Cluster, settings};
 use crate::changes::{changes, has_stuck};
 use crate::lacking_room::{lacks_room, without_room_text};
 use crate::layout::{Layout, names};
@@ -50,7 +50,7 @@ impl Admin<'_> {
         let held = held.copied().collect();
         let corpora = recorded_corpora(keys).await?;
         let unrecorded = without_record(keys, &corpora, held).await?;
-        self.warn_of_bad_plan().await?;
+        self.warn_of_damage().await?;
         let upgrade = Upgrade::read(keys).await?;
         let states: Vec<CorpusState> = corpora.records().map(|record| record.state).collect();
         // The records are there, so the metadata has answered.
@@ -70,8 +70,9 @@ impl Admin<'_> {
         ])
     }
 
-    /// Warns of a staged plan that is damaged.
-    async fn warn_of_bad_plan(&self) -> Result<(), AdminError> {
+    /// Warns of damaged settings of nodes, and of a damaged plan.
+    async fn warn_of_damage(&self) -> Result<(), AdminError> {
+        settings(self).await?;
         match staged_plan(self.keys).await {
             Ok(_) => Ok(()),
             Err(error @ MetadataError::BadRecord { .. }) => {
@@ -337,7 +338,7 @@ fn moves(records: &ShardRecords, targets: &Targets, asked: &Asked, are_paused: b
     finding("moves", are_well, details, facts)
 }
 
-/// A plan moves nothing while the balance is good enough. It may get worse for the sake of zones, or of replicas that are missing.
+/// A plan moves nothing while the balance is good enough. Zones and missing replicas may make it worse.
 fn balance_of(even: &Evenness) -> Finding {
     let Evenness {
         balance,

@@ -1,8 +1,9 @@
 //! What operators set for nodes, beside what each registers of itself.
 //!
 //! # Invariants
-//! - NS1: settings that cannot be understood keep nodes from nothing (`settings_that_are_damaged_are_left_out`). They are
-//!   not replaced by others either, and no plan is drawn: the node may be drained.
+//! - NS1: settings that cannot be understood keep nodes from nothing (`settings_that_are_damaged_are_left_out`): shards that
+//!   lack replicas are worse than a drained node that takes some. They are not replaced by others either, and operators
+//!   choose no nodes for shards meanwhile.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;

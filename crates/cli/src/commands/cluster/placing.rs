@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 use clap::Args;
 use simshard_admin::{Open, Placing, Progress, without_room_text};
-use simshard_cluster::{KeyValueStore, paused};
+use simshard_cluster::KeyValueStore;
 use simshard_topology::{NodeId, ShardSet};
 use tokio::time::{Instant, sleep};
 
@@ -105,7 +105,8 @@ impl Wait {
         keys: &dyn KeyValueStore,
     ) -> anyhow::Result<()> {
         let is_paused = !placing.unplaced.is_empty()
-            && paused(keys, |_| {})
+            && admin(keys)
+                .paused()
                 .await
                 .is_ok_and(|paused| paused.is_some());
         if is_paused {
@@ -169,36 +170,32 @@ mod tests {
 
     use super::*;
 
-    /// Of two operators, the first would wait for ever.
-    #[tokio::test]
-    async fn who_waits_is_told_that_another_operator_has_chosen_other_nodes() {
+    /// Waits for shard 07 on n1, while its target is another one. Answers why that ended.
+    async fn waited(target: &str) -> String {
         let keys = MemoryKeyValues::new();
         let nodes = BTreeSet::from([NodeId::new("n1").unwrap()]);
         let placing = Placing {
             targets: Targets::from([(ShardId(7), nodes)]),
             ..Placing::default()
         };
-        let change = Transaction::new().put("targets/07", r#"{"nodes":["n2"]}"#);
+        let change = Transaction::new().put("targets/07", target);
         let outcome = keys.commit(&change).await.unwrap();
         assert!(matches!(outcome, Outcome::Committed(_)));
         let waited = Wait { no_wait: false }.until(&placing, &keys).await;
-        let error = waited.unwrap_err().to_string();
+        format!("{:#}", waited.unwrap_err())
+    }
+
+    /// Of two operators, the first would wait for ever.
+    #[tokio::test]
+    async fn who_waits_is_told_that_another_operator_has_chosen_other_nodes() {
+        let error = waited(r#"{"nodes":["n2"]}"#).await;
         assert!(error.contains("for shards 07 meanwhile"), "{error}");
     }
 
     /// It may be what another operator has chosen.
     #[tokio::test(start_paused = true)]
     async fn who_waits_for_a_target_that_gets_damaged_is_told_its_key() {
-        let keys = MemoryKeyValues::new();
-        let nodes = BTreeSet::from([NodeId::new("n1").unwrap()]);
-        let placing = Placing {
-            targets: Targets::from([(ShardId(7), nodes)]),
-            ..Placing::default()
-        };
-        let change = Transaction::new().put("targets/07", "{");
-        let outcome = keys.commit(&change).await.unwrap();
-        assert!(matches!(outcome, Outcome::Committed(_)));
-        let error = placing.progress(&keys).await.unwrap_err().to_string();
+        let error = waited("{").await;
         assert!(error.contains("the key targets/07 "), "{error}");
         assert!(error.contains("`simshard cluster move`"), "{error}");
     }
