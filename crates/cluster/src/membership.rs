@@ -35,8 +35,7 @@ use crate::store::MetadataError;
 
 /// Enters a store. One that is registered in a cluster that has begun stays as it is: another process may answer for it, until
 /// [`register_start`]. Another store of the same node gives way if no record of a shard names it. Answers whether one did, in
-/// a cluster that has begun: then the node has lost its data directory. The answer is the same until this store has held a
-/// shard in sync.
+/// a cluster that has begun: then the node has lost its data directory. The answer is the same until [`end_replacement`].
 ///
 /// # Errors
 /// [`MetadataError::StoreHolds`] if a record names the other store. [`MetadataError::OtherStore`] if one names
@@ -92,7 +91,8 @@ async fn entry(
     store: &RegisteredStore,
 ) -> Result<RegisteredStore, MetadataError> {
     let replaced = registered.replaced_by(store)?;
-    let is_replacement = replaced.is_some() || registered.is_replacement(store);
+    let replaces = replaced.is_some() && store.in_sync.is_empty();
+    let is_replacement = replaces || registered.is_replacement(store);
     if let Some(replaced) = replaced {
         // Read after the registrations: who names it later changes those too.
         check_holds_nothing(replaced, &records_in(&keys.read(keys::SHARDS).await?)?)?;
@@ -102,9 +102,33 @@ async fn entry(
     let all: Vec<Node> = others.chain([node_of(store)]).collect();
     check_nodes(&all).map_err(MetadataError::UnusableRecords)?;
     Ok(RegisteredStore {
-        is_replacement: is_replacement && store.in_sync.is_empty(),
+        is_replacement,
         ..store.clone()
     })
+}
+
+/// Enters that a store has come to all shards that lacked it: from then on [`register`] answers for it as for any other.
+///
+/// # Errors
+/// An error when the keys cannot be read, written or understood.
+pub async fn end_replacement(
+    keys: &dyn KeyValueStore,
+    store: StoreId,
+) -> Result<(), MetadataError> {
+    loop {
+        let registered = Registered::read(keys).await?;
+        let mut stores = registered.stores.iter();
+        let Some(own) = stores.find(|own| own.id == store && own.is_replacement) else {
+            return Ok(());
+        };
+        let ended = RegisteredStore {
+            is_replacement: false,
+            ..own.clone()
+        };
+        if write(keys, &registered, &ended, Transaction::new()).await? {
+            return Ok(());
+        }
+    }
 }
 
 /// Writes what is registered for a store, unless that is there. Answers false if a condition did not hold, or others have

@@ -290,7 +290,7 @@ pub(crate) mod tests {
     use crate::key_value::{KeyValueStore, MemoryKeyValues, Outcome, Transaction};
     use crate::keys;
     use crate::levels::{NEWEST_LEVEL, RawCluster};
-    use crate::membership::{initialize, register, register_start, shard_records};
+    use crate::membership::{end_replacement, initialize, register, register_start, shard_records};
     use crate::records::RegisteredStore;
 
     pub(crate) const STORES: [StoreId; 3] = [StoreId([1; 16]), StoreId([2; 16]), StoreId([3; 16])];
@@ -428,10 +428,7 @@ pub(crate) mod tests {
         let held = matches!(&refused, MetadataError::StoreHolds { shards, .. } if *shards == ShardSet::ALL);
         assert!(held, "{refused}");
         taken(&keys, evict(old), Epoch::NONE).await.unwrap();
-        // However often it starts before it is in sync.
-        for _ in 0..2 {
-            assert!(register(&keys, &registered(new)).await.unwrap());
-        }
+        assert!(register(&keys, &registered(new)).await.unwrap());
         let steps = taken(&keys, add(old), LATEST).await;
         assert!(
             matches!(steps, Err(MetadataError::NotRegistered { .. })),
@@ -443,12 +440,18 @@ pub(crate) mod tests {
             in_sync: BTreeMap::from([(Epoch::FIRST, ShardSet::ALL)]),
             ..registered(new)
         };
-        assert!(!register(&keys, &in_sync).await.unwrap());
         let start = Incarnation {
             number: 1,
             nonce: 7,
         };
-        assert!(register_start(&keys, &in_sync, start).await.unwrap());
+        // However often it starts before no shard lacks a replica.
+        for store in [registered(new), in_sync] {
+            assert!(register(&keys, &store).await.unwrap());
+            assert!(register_start(&keys, &store, start).await.unwrap());
+        }
+        end_replacement(&keys, old).await.unwrap();
+        assert!(register(&keys, &registered(new)).await.unwrap());
+        end_replacement(&keys, new).await.unwrap();
         assert!(!register(&keys, &registered(new)).await.unwrap());
     }
 

@@ -4,12 +4,13 @@
 use std::fs;
 use std::time::{Duration, Instant};
 
+use simshard_cluster::{FileKeyValues, registered_stores};
 use simshard_testkit::{End, ProcessCluster, Shape, until};
 use simshard_topology::replication::ShardRecord;
 use tokio::task::block_in_place;
 
 use crate::load::{Load, create, until_found};
-use crate::records::{until_all, until_in_sync, until_short};
+use crate::records::{records, until_all, until_in_sync, until_short};
 
 /// Requests that are done before and after.
 const SOME: u64 = 20;
@@ -120,6 +121,48 @@ async fn a_node_that_lost_its_directory_comes_back_with_an_empty_one() {
         load.until_more(SOME).await;
         load.end(&cluster.client()).await;
     }
+}
+
+/// PE21. It has some of its shards in sync by then, and another node that holds others comes back.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_node_that_lost_its_directory_and_ends_half_way_takes_the_rest_too() {
+    let mut cluster = ProcessCluster::start(Shape::of(3).with_replicas(2));
+    let [away, lost] = [0, 1];
+    let stores = registered_stores(&FileKeyValues::at(cluster.metadata_file())).await;
+    let stores = stores.unwrap();
+    let store_of = |name: &str| {
+        let store = stores.iter().find(|store| store.node.as_str() == name);
+        store.unwrap().id
+    };
+    let [away_store, lost_store] = ["n1", "n2"].map(store_of);
+    block_in_place(|| cluster.end_node(lost, End::Killed));
+    until_all(&cluster, "all go on without the lost node", |record| {
+        !record.names(lost_store)
+    })
+    .await;
+    block_in_place(|| {
+        cluster.end_node(away, End::Killed);
+        cluster.lose_data(lost);
+        cluster.start_node(lost);
+    });
+    let is_done = |record: &ShardRecord| match record.in_sync(away_store) {
+        Some(_) => record.in_sync.len() == 1,
+        None => record.in_sync.len() == 2,
+    };
+    until_all(&cluster, "what can be copied is in sync", is_done).await;
+    let is_short = |record: &ShardRecord| record.in_sync.len() == 1;
+    assert!(
+        records(&cluster)
+            .await
+            .values()
+            .any(|record| is_short(record))
+    );
+    block_in_place(|| {
+        cluster.end_node(lost, End::Killed);
+        cluster.start_node(away);
+        cluster.start_node(lost);
+    });
+    until_in_sync(&cluster, 2).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -43,7 +43,7 @@ pub(super) async fn run(
         let due = former.due(
             Instant::now(),
             replaced(peers, engine, &layout),
-            peers.takeover.after,
+            peers.takes_after,
         );
         if due.is_empty() {
             continue;

@@ -18,6 +18,7 @@
 //! | `pings` | asking them for signs of life |
 //! | `reach` | whether this node reaches stores that would come |
 //! | `readiness` | whether this node holds all that it should |
+//! | `replacement` | saying that the own store has come to all shards that lacked the one before it |
 //! | `scrubbing` | comparing the replicas of a shard, and shards with each other, and repairing them |
 //! | `step_log` | what is said in the log of changes of records |
 //! | `steps` | taking the dead ones out of the records of shards, and this node back in |
@@ -37,6 +38,7 @@ mod pings;
 mod plans;
 mod reach;
 mod readiness;
+mod replacement;
 mod scrubbing;
 mod step_log;
 mod steps;
@@ -98,8 +100,10 @@ pub(crate) struct Peers {
     own: StoreId,
     /// The number of its start.
     incarnation: u64,
-    /// When this store takes shards that it never held.
-    takeover: Takeover,
+    /// After how long this store takes shards that it never held, and that lack a replica.
+    takes_after: Duration,
+    /// Whether it takes them at once ([`Takeover::at_once`]).
+    takes_at_once: watch::Sender<bool>,
     others: Mutex<Others>,
     /// Whether this node holds all that it should.
     ready: watch::Sender<bool>,
@@ -141,7 +145,8 @@ impl Peers {
         Self {
             own,
             incarnation,
-            takeover,
+            takes_after: takeover.after,
+            takes_at_once: watch::Sender::new(takeover.at_once),
             others,
             ready: watch::Sender::new(false),
             stops: watch::Sender::new(false),
@@ -223,6 +228,14 @@ impl Peers {
         if !news.is_empty() {
             info!(shards = %news, "another node tells of records of shards");
         }
+    }
+
+    /// Whether this store takes at once the shards that lack a replica. That ends once none does.
+    fn takes_at_once(&self, is_any_short: bool) -> bool {
+        if !is_any_short {
+            self.takes_at_once.send_if_modified(std::mem::take);
+        }
+        *self.takes_at_once.borrow()
     }
 
     /// The store of this process, and the number of its start.
@@ -334,6 +347,7 @@ impl Peers {
             follow_node_settings(Arc::clone(keys), &self.settings, left_out),
             follow_paused(Arc::clone(keys), &self.paused, left_out),
             plans::run(keys, self.own),
+            replacement::run(self, &**keys),
             own_room::run(self, engine),
             pings::run(self, engine, followed.clone()),
             learning::run(self, engine, followed.clone()),

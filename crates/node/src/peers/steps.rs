@@ -22,7 +22,7 @@ use super::leavings::Leavings;
 use super::own_disk::OwnDisk;
 use super::own_room::OwnRoom;
 use super::step_log::Chosen;
-use super::{Peers, Takeover, Wishes, dead};
+use super::{Peers, Wishes, dead};
 use crate::engine::Engine;
 use crate::error::NodeError;
 use crate::patience::in_time;
@@ -45,7 +45,7 @@ pub(super) async fn run(
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     // What was said last of a failure.
     let mut failing: Option<String> = None;
-    let mut seen = Seen::new(peers.takeover);
+    let mut seen = Seen::new();
     loop {
         ticks.tick().await;
         // Without them, a node that has just started would leave, or take, what an operator has chosen otherwise.
@@ -140,13 +140,12 @@ struct Seen {
     level_asked: Option<Instant>,
     /// Which shard comes first at the next look, where more are to be copied than may be at once.
     first_on_turn: u8,
-    takeover: Takeover,
     /// The number of looks in a row at which other stores had said that they do not reach this one.
     unreached: u32,
 }
 
 impl Seen {
-    fn new(takeover: Takeover) -> Self {
+    fn new() -> Self {
         Self {
             short: Short::new(),
             own_disk: OwnDisk::default(),
@@ -158,7 +157,6 @@ impl Seen {
             all_share_searches: false,
             level_asked: None,
             first_on_turn: 0,
-            takeover,
             unreached: 0,
         }
     }
@@ -177,10 +175,9 @@ impl Seen {
         note_short(&mut self.short, layout, &dead, now);
         self.own_disk
             .look(now, engine.awaited(), &others.log_delays(now));
-        self.takeover.at_once &= !self.short.is_empty();
-        let Takeover { after, at_once } = self.takeover;
+        let at_once = peers.takes_at_once(!self.short.is_empty());
         let long = self.short.iter();
-        let long = long.filter(|(_, since)| at_once || since.elapsed() >= after);
+        let long = long.filter(|(_, since)| at_once || since.elapsed() >= peers.takes_after);
         let roles = engine.roles().into_iter();
         let roles = roles.map(|(shard, _, role)| (shard, role)).collect();
         // After the roles: a shard that has begun anew since then has no damage.
@@ -357,6 +354,7 @@ mod tests {
     use simshard_topology::replication::Step;
 
     use super::*;
+    use crate::peers::Takeover;
 
     /// A target that started anew would leave as the last of too many, and a drained node would take shards.
     #[test]
@@ -425,7 +423,7 @@ mod tests {
             let outcome = keys.commit(&change).await.unwrap();
             assert!(matches!(outcome, Outcome::Committed(_)));
         };
-        let mut seen = Seen::new(Takeover::default());
+        let mut seen = Seen::new();
         let mut warms = async || {
             seen.ask_for_level(&keys).await;
             seen.all_share_searches
