@@ -28,6 +28,7 @@ mod shares;
 mod shown;
 mod status;
 mod upgrade;
+mod wishes;
 
 use simshard_cluster::{KeyValueStore, MetadataError};
 

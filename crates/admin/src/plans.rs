@@ -369,7 +369,6 @@ pub(crate) fn moves(layout: &Layout, after: &ShardMap) -> BTreeMap<ShardId, Plan
 mod tests {
     use std::collections::BTreeSet;
     use std::num::NonZeroU32;
-    use std::sync::Mutex;
     use std::sync::atomic::{AtomicUsize, Ordering};
 
     use simshard_cluster::SettingsOfNodes;
@@ -480,7 +479,8 @@ mod tests {
         let findings = admin.status().await.unwrap();
         let moves = findings.iter().find(|found| found.part == "moves").unwrap();
         assert_eq!(moves.facts["paused"], true);
-        assert_eq!(warnings.load(Ordering::Relaxed), 2);
+        let metadata = findings.iter().find(|found| found.part == "metadata");
+        assert!(metadata.unwrap().details.contains("paused"));
         // Each replaces it.
         assert!(admin.pause().await.unwrap().was_there);
         let paused = admin.paused().await.unwrap();
@@ -488,20 +488,18 @@ mod tests {
         put(&keys, "paused", "{").await;
         assert!(admin.resume().await.unwrap());
         assert_eq!(admin.paused().await.unwrap(), None);
-        assert_eq!(warnings.load(Ordering::Relaxed), 2);
+        assert_eq!(warnings.load(Ordering::Relaxed), 1);
     }
 
     /// Each names the key.
     #[tokio::test(start_paused = true)]
     async fn no_nodes_are_chosen_beside_damaged_settings_and_a_damaged_plan_is_told() {
         let keys = cluster(2).await;
-        let warnings = Mutex::new(Vec::new());
-        let warn = |warning: &str| warnings.lock().unwrap().push(warning.to_owned());
-        let admin = Admin::new(&keys, &warn);
+        let admin = Admin::new(&keys, &|_| {});
         put(&keys, "nodes/n2", "{").await;
         put(&keys, "staged-plan", "{").await;
-        admin.status().await.unwrap();
-        let told = warnings.lock().unwrap().join("; ");
+        let findings = admin.status().await.unwrap();
+        let told = &findings[0].details;
         assert!(told.contains("the key staged-plan "), "{told}");
         assert!(told.contains("the key nodes/n2 "), "{told}");
         remove_bad_plan(&keys).await.unwrap();

@@ -7,20 +7,21 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 use simshard_cluster::{
-    CorpusState, MetadataError, RegisteredStore, Targets, Upgrade, check_node_settings,
-    recorded_corpora, shard_records, staged_plan, targets, without_record,
+    CorpusState, RegisteredStore, Targets, Upgrade, check_node_settings, recorded_corpora,
+    shard_records, without_record,
 };
 use simshard_node::StoreAnswer;
 use simshard_runtime::terminal::counted;
 use simshard_topology::replication::{ShardRecord, ShardRecords, StoreId};
 use simshard_topology::{Balance, NodeId, ShardId, ShardSet};
 
-use crate::asked::{Cluster, settings};
+use crate::asked::Cluster;
 use crate::changes::{changes, has_stuck};
 use crate::lacking_room::{lacks_room, without_room_text};
 use crate::layout::{Layout, names};
 use crate::nodes::Asked;
 use crate::upgrade::versions;
+use crate::wishes::Wishes;
 use crate::{Admin, AdminError, plans};
 
 /// What an operator looks at first of a part of the cluster.
@@ -44,43 +45,26 @@ impl Admin<'_> {
     pub async fn status(&self) -> Result<Vec<Finding>, AdminError> {
         let keys = self.keys;
         let records = shard_records(keys).await?;
-        let targets = targets(keys, |error| self.warn_of_bad(error)).await?;
+        let wishes = Wishes::read(keys).await?;
         let asked = self.ask_all().await?;
-        let held = asked.iter().flat_map(|(store, _)| &store.corpora);
-        let held = held.copied().collect();
+        let held = asked.iter().flat_map(|(store, _)| store.corpora.clone());
         let corpora = recorded_corpora(keys).await?;
-        let unrecorded = without_record(keys, &corpora, held).await?;
-        self.warn_of_damage().await?;
+        let unrecorded = without_record(keys, &corpora, held.collect()).await?;
         let upgrade = Upgrade::read(keys).await?;
         let states: Vec<CorpusState> = corpora.records().map(|record| record.state).collect();
-        // The records are there, so the metadata has answered.
-        let metadata = finding("metadata", true, "answers".to_owned(), json!({}));
         Ok(vec![
-            metadata,
-            nodes(&records, &targets, &asked),
+            wishes.metadata(),
+            nodes(&records, &wishes, &asked),
             searches(&records, &asked),
             changes(&records, &asked),
             short("replicas", &records, lacks_replicas),
             short("hot", &records, lacks_hot),
             learners(&records, &asked),
-            moves(&records, &targets, &asked, self.paused().await?.is_some()),
-            self.balance(&records, &targets, &asked).await,
+            moves(&records, &wishes, &asked),
+            self.balance(&records, &wishes.targets, &asked).await,
             corpora_of(&states, unrecorded.len()),
             versions(&upgrade, &asked),
         ])
-    }
-
-    /// Warns of damaged settings of nodes, and of a damaged plan.
-    async fn warn_of_damage(&self) -> Result<(), AdminError> {
-        settings(self).await?;
-        match staged_plan(self.keys).await {
-            Ok(_) => Ok(()),
-            Err(error @ MetadataError::BadRecord { .. }) => {
-                self.warn_of_bad(&error);
-                Ok(())
-            }
-            Err(error) => Err(error.into()),
-        }
     }
 
     /// Whether a plan would share the documents clearly better than they are.
@@ -147,20 +131,23 @@ pub(crate) const fn finding(
 }
 
 /// All that have registered are to answer: one that is gone for good is the operator's to take out.
-fn nodes(records: &ShardRecords, targets: &Targets, asked: &Asked) -> Finding {
+fn nodes(records: &ShardRecords, wishes: &Wishes, asked: &Asked) -> Finding {
     let matters = |store: &RegisteredStore| {
         records.values().any(|record| record.names(store.id))
-            || targets.values().any(|nodes| nodes.contains(&store.node))
+            || wishes
+                .targets
+                .values()
+                .any(|nodes| nodes.contains(&store.node))
     };
     let silent = asked.iter().filter(|(_, answer)| answer.is_none());
     let (holding, empty): (Vec<_>, Vec<_>) = silent
         .map(|(store, _)| store)
         .partition(|store| matters(store));
-    let names = |stores: &[&RegisteredStore]| -> Vec<String> {
+    let names_of = |stores: &[&RegisteredStore]| -> Vec<String> {
         stores.iter().map(|store| store.node.to_string()).collect()
     };
-    let silent = names(&[&holding[..], &empty[..]].concat());
-    let (holding, empty) = (names(&holding), names(&empty));
+    let silent = names_of(&[&holding[..], &empty[..]].concat());
+    let (holding, empty) = (names_of(&holding), names_of(&empty));
     let all = asked.len();
     let answering = all - silent.len();
     let mut details = format!("{answering} of {all} answer");
@@ -178,7 +165,15 @@ fn nodes(records: &ShardRecords, targets: &Targets, asked: &Asked) -> Finding {
             empty.join(",")
         );
     }
-    let facts = json!({ "nodes": all, "silent": silent, "silent_without_shards": empty });
+    if !wishes.drained.is_empty() {
+        details += &format!("; drained: {}", names(&wishes.drained));
+    }
+    let facts = json!({
+        "nodes": all,
+        "silent": silent,
+        "silent_without_shards": empty,
+        "drained": wishes.drained.iter().map(NodeId::as_str).collect::<Vec<_>>(),
+    });
     finding("nodes", silent.is_empty(), details, facts)
 }
 
@@ -298,11 +293,11 @@ fn texts(by_node: &BTreeMap<String, ShardSet>) -> BTreeMap<&str, String> {
 }
 
 /// The shards that are to go to nodes which do not hold them yet. One that does not answer, or lacks room, takes none.
-fn moves(records: &ShardRecords, targets: &Targets, asked: &Asked, are_paused: bool) -> Finding {
+fn moves(records: &ShardRecords, wishes: &Wishes, asked: &Asked) -> Finding {
     let mut by_node: BTreeMap<String, ShardSet> = BTreeMap::new();
     let mut without_room: BTreeMap<String, ShardSet> = BTreeMap::new();
     let mut are_well = true;
-    for (shard, nodes) in targets {
+    for (shard, nodes) in &wishes.targets {
         for node in nodes {
             let record = &records[shard];
             let known = asked.iter().find(|(store, _)| store.node == *node);
@@ -327,13 +322,17 @@ fn moves(records: &ShardRecords, targets: &Targets, asked: &Asked, are_paused: b
     if !without_room.is_empty() {
         details += &format!("; {}", without_room_text(&without_room));
     }
-    if are_paused {
+    if let Some(plan) = wishes.plan_text() {
+        details += &format!("; {plan}");
+    }
+    if wishes.are_paused {
         details += "; paused, until `simshard cluster rebalance resume`";
     }
     let facts = json!({
         "moving": texts(&by_node),
         "without_room": texts(&without_room),
-        "paused": are_paused,
+        "paused": wishes.are_paused,
+        "plan": wishes.plan.as_ref().map(|plan| plan.state),
     });
     finding("moves", are_well, details, facts)
 }

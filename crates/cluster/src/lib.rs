@@ -31,6 +31,7 @@ mod published;
 mod raw_corpus;
 mod records;
 mod registered;
+mod replacement;
 mod shared_reading;
 mod staged_plan;
 mod steps;
@@ -52,8 +53,8 @@ pub use key_value_metadata::{KeyValueMetadata, deleted_corpora, recorded_corpora
 pub use layout::{ClusterLayout, ClusterLayoutError, Node};
 pub use levels::{Feature, require};
 pub use membership::{
-    check_registered, end_replacement, has_records_without_cluster, initialize, random_nonce,
-    register, register_start, shard_records,
+    check_registered, has_records_without_cluster, initialize, random_nonce, register,
+    register_start, shard_records,
 };
 pub use memory::MemoryStore;
 pub use node_settings::{
@@ -65,6 +66,7 @@ pub use processes::{RunningProcess, ShownProcess, show_node, show_router};
 pub use published::{Published, publish, published, published_in, published_key};
 pub use records::RegisteredStore;
 pub use registered::{check_holds_nothing, registered_stores, unregister};
+pub use replacement::end_replacement;
 pub use shared_reading::{METADATA_PATIENCE, ReadingError, SharedReading};
 pub use simshard_topology::CorpusUid;
 pub use staged_plan::{

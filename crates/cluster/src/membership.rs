@@ -35,7 +35,7 @@ use crate::store::MetadataError;
 
 /// Enters a store. One that is registered in a cluster that has begun stays as it is: another process may answer for it, until
 /// [`register_start`]. Another store of the same node gives way if no record of a shard names it. Answers whether one did, in
-/// a cluster that has begun: then the node has lost its data directory. The answer is the same until [`end_replacement`].
+/// a cluster that has begun: then the node has lost its data directory. The answer is the same until [`end_replacement`](crate::end_replacement).
 ///
 /// # Errors
 /// [`MetadataError::StoreHolds`] if a record names the other store. [`MetadataError::OtherStore`] if one names
@@ -107,33 +107,9 @@ async fn entry(
     })
 }
 
-/// Enters that a store has come to all shards that lacked it: from then on [`register`] answers for it as for any other.
-///
-/// # Errors
-/// An error when the keys cannot be read, written or understood.
-pub async fn end_replacement(
-    keys: &dyn KeyValueStore,
-    store: StoreId,
-) -> Result<(), MetadataError> {
-    loop {
-        let registered = Registered::read(keys).await?;
-        let mut stores = registered.stores.iter();
-        let Some(own) = stores.find(|own| own.id == store && own.is_replacement) else {
-            return Ok(());
-        };
-        let ended = RegisteredStore {
-            is_replacement: false,
-            ..own.clone()
-        };
-        if write(keys, &registered, &ended, Transaction::new()).await? {
-            return Ok(());
-        }
-    }
-}
-
 /// Writes what is registered for a store, unless that is there. Answers false if a condition did not hold, or others have
 /// registered since.
-async fn write(
+pub(crate) async fn write(
     keys: &dyn KeyValueStore,
     registered: &Registered,
     store: &RegisteredStore,

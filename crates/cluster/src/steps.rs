@@ -290,8 +290,9 @@ pub(crate) mod tests {
     use crate::key_value::{KeyValueStore, MemoryKeyValues, Outcome, Transaction};
     use crate::keys;
     use crate::levels::{NEWEST_LEVEL, RawCluster};
-    use crate::membership::{end_replacement, initialize, register, register_start, shard_records};
+    use crate::membership::{initialize, register, register_start, shard_records};
     use crate::records::RegisteredStore;
+    use crate::replacement::end_replacement;
 
     pub(crate) const STORES: [StoreId; 3] = [StoreId([1; 16]), StoreId([2; 16]), StoreId([3; 16])];
 

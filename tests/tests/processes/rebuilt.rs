@@ -153,16 +153,17 @@ async fn shards_that_wait_for_dead_nodes_go_on_before_lost_ones_are_filled() {
     let mut oracle = Oracle::default();
     let documents = elsewhere(7, &lost.collect());
     change(&client, &mut oracle, &documents).await.unwrap();
-    for node in 0..3 {
-        block_in_place(|| cluster.end_node(node, End::Killed));
-    }
+    let refuses = |cluster: &ProcessCluster, stopped: &str| {
+        let refused = rebuild(cluster, &["--from", "n4", "--stopped", stopped]);
+        let advice = "go on alone first, by `simshard cluster force --from NODE";
+        assert_says(&refused, 2, advice);
+    };
+    block_in_place(|| (0..2).for_each(|node| cluster.end_node(node, End::Killed)));
+    // None is lost yet, and some wait.
+    refuses(&cluster, "n1,n2");
+    block_in_place(|| cluster.end_node(2, End::Killed));
+    refuses(&cluster, "n1,n2,n3");
     let from = ["--from", "n4", "--stopped", "n1,n2,n3"];
-    let refused = rebuild(&cluster, &from);
-    assert_says(
-        &refused,
-        2,
-        "go on alone first, by `simshard cluster force --from NODE",
-    );
     let forced = ran(&cluster, &[&["force"], &from[..]].concat());
     assert_says(&forced, 0, "n4");
     let filled = rebuild(

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use simshard_cluster::MemoryKeyValues;
+use simshard_cluster::{KeyValueStore, MemoryKeyValues, Outcome, Transaction};
 use simshard_node::{StoreAnswer, StoreNews};
 use simshard_topology::NodeId;
 use simshard_topology::replication::{Epoch, Learner};
@@ -135,7 +135,7 @@ fn shards_whose_tables_are_being_made_are_named() {
 #[test]
 fn each_silent_node_is_named_with_what_to_do() {
     let whole = records(|_| {});
-    let none = Targets::new();
+    let none = Wishes::default();
     let all = nodes(&whole, &none, &asked(&[1, 2, 3]));
     assert_eq!(all.columns(), "nodes\tyes\t3 of 3 answer");
     let holding = nodes(&whole, &none, &asked(&[1, 2]));
@@ -168,6 +168,7 @@ fn each_silent_node_is_named_with_what_to_do() {
             "nodes": 3,
             "silent": ["n2", "n3"],
             "silent_without_shards": ["n3"],
+            "drained": [],
         })
     );
 }
@@ -225,7 +226,7 @@ fn changes_wait_for_no_node_that_is_only_too_busy_to_tell_of_its_shards() {
         asked[busy].1 = Some(StoreAnswer::Busy);
     }
     assert!(changes(&records(|_| {}), &asked).is_well);
-    let all = nodes(&records(|_| {}), &Targets::new(), &asked);
+    let all = nodes(&records(|_| {}), &Wishes::default(), &asked);
     assert_eq!(all.columns(), "nodes\tyes\t3 of 3 answer");
 }
 
@@ -299,16 +300,24 @@ fn shards_that_are_to_move_are_named_by_their_nodes() {
         let nodes = BTreeSet::from([NodeId::new("n1").unwrap(), NodeId::new(name).unwrap()]);
         Targets::from([(ShardId(0x80), nodes)])
     };
+    let to = |name: &str| Wishes {
+        targets: target(name),
+        ..Wishes::default()
+    };
     for (name, answering, expected) in [
         ("n2", &[1, 2][..], "moves\tyes\tno shard is to move"),
         ("n3", &[1, 2, 3], "moves\tyes\tn3 is to hold 80"),
         ("n3", &[1, 2], "moves\tno\tn3 is to hold 80"),
         ("n9", &[1, 2], "moves\tno\tn9 is to hold 80"),
     ] {
-        let found = moves(&records, &target(name), &asked(answering), false);
+        let found = moves(&records, &to(name), &asked(answering));
         assert_eq!(found.columns(), expected);
     }
-    let paused = moves(&records, &target("n3"), &asked(&[1, 2, 3]), true);
+    let paused = Wishes {
+        are_paused: true,
+        ..to("n3")
+    };
+    let paused = moves(&records, &paused, &asked(&[1, 2, 3]));
     assert_eq!(
         paused.columns(),
         "moves\tyes\tn3 is to hold 80; paused, until `simshard cluster rebalance resume`"
@@ -320,9 +329,11 @@ fn shards_that_are_to_move_are_named_by_their_nodes() {
 fn a_node_that_lacks_room_for_the_shards_that_it_is_to_hold_is_named() {
     let mut records = drained(&records(|_| {}), 3);
     let target = BTreeSet::from(["n1", "n3"].map(|name| NodeId::new(name).unwrap()));
-    let targets: Targets = (0x7f..=0x82)
-        .map(|shard| (ShardId(shard), target.clone()))
-        .collect();
+    let targets = (0x7f..=0x82).map(|shard| (ShardId(shard), target.clone()));
+    let wishes = Wishes {
+        targets: targets.collect(),
+        ..Wishes::default()
+    };
     let mut asked = asked(&[1, 2, 3]);
     let news = news_of(&mut asked[2]);
     news.has_room_for_copies = false;
@@ -333,14 +344,14 @@ fn a_node_that_lacks_room_for_the_shards_that_it_is_to_hold_is_named() {
         store: id(3),
         added: Epoch::FIRST,
     });
-    let found = moves(&records, &targets, &asked, false);
+    let found = moves(&records, &wishes, &asked);
     assert_eq!(
         found.columns(),
         "moves\tno\tn3 is to hold 7f-82; n3 has too little room for 80-81: make room there, or drain it"
     );
     assert_eq!(found.facts["without_room"], json!({"n3": "80-81"}));
     news_of(&mut asked[2]).has_room_for_copies = true;
-    let found = moves(&records, &targets, &asked, false);
+    let found = moves(&records, &wishes, &asked);
     assert_eq!(found.columns(), "moves\tyes\tn3 is to hold 7f-82");
 }
 
@@ -491,4 +502,58 @@ fn corpora_that_are_not_complete_are_not_well() {
         corpora_of(&[], 2).columns(),
         "corpora\tno\t0 live, records missing of 2 that nodes hold: `simshard corpus recover`"
     );
+}
+
+/// Programs are told too, who see no warnings.
+#[tokio::test]
+async fn what_operators_have_set_and_what_of_it_is_damaged_is_told() {
+    let keys = MemoryKeyValues::new();
+    let set = async |key: &str, value: &str| {
+        let change = Transaction::new().put(key, value);
+        let outcome = keys.commit(&change).await.unwrap();
+        assert!(matches!(outcome, Outcome::Committed(_)));
+    };
+    let plan = |state: &str| {
+        let moves = r#"[{"shards":"40-5f","from":["n1"],"to":["n3"],"had_target":false}]"#;
+        let id = "0b8d9a8e-6f0f-4f37-9c1c-0d4f3c2a1b00";
+        format!(r#"{{"id":"{id}","state":"{state}","drawn_at":1,"moves":{moves}}}"#)
+    };
+    set("nodes/n2", r#"{"drained":true}"#).await;
+    let whole = records(|_| {});
+    for (state, expected) in [
+        (
+            "staged",
+            "a plan that moves 32 shards waits: `simshard cluster rebalance apply`, or `abort`",
+        ),
+        ("moving", "a plan that moves 32 shards is carried out"),
+        ("ending", "a plan that moves 32 shards is taken back"),
+    ] {
+        set("staged-plan", &plan(state)).await;
+        let wishes = Wishes::read(&keys).await.unwrap();
+        assert_eq!(wishes.metadata().columns(), "metadata\tyes\tanswers");
+        let asked = asked(&[1, 2, 3]);
+        let moves = moves(&whole, &wishes, &asked);
+        assert_eq!(
+            moves.columns(),
+            format!("moves\tyes\tno shard is to move; {expected}")
+        );
+        assert_eq!(moves.facts["plan"], json!(state));
+        let nodes = nodes(&whole, &wishes, &asked);
+        assert_eq!(nodes.columns(), "nodes\tyes\t3 of 3 answer; drained: n2");
+    }
+    let damaged = ["nodes/n2", "paused", "staged-plan", "targets/80"];
+    for key in damaged {
+        set(key, "{").await;
+    }
+    let metadata = Wishes::read(&keys).await.unwrap().metadata();
+    assert!(!metadata.is_well);
+    let told = metadata.facts["damaged"].as_array().unwrap();
+    assert_eq!(told.len(), damaged.len());
+    for key in damaged {
+        assert!(
+            metadata.details.contains(&format!("the key {key} ")),
+            "{}",
+            metadata.details
+        );
+    }
 }

@@ -2,8 +2,8 @@
 //! this node takes them at once.
 //!
 //! # Invariants
-//! - PE21: a store that took the place of a lost one takes at once all shards that lack a replica, however often its node
-//!   ends, until none lacks one.
+//! - PE21: a store that took the place of a lost one takes all shards that lack a replica at once. That ends once none
+//!   does, however often the node starts before.
 
 use simshard_cluster::{KeyValueStore, end_replacement};
 use tokio::time::sleep;

@@ -88,7 +88,7 @@ async fn empty(departure: &Departure, args: &PlannedArgs) -> anyhow::Result<()> 
     }
     for node in departure.nodes() {
         note(format!(
-            "{node} holds nothing, and takes nothing: stop it, and then `simshard cluster remove {node}`"
+            "{node} holds nothing, and takes nothing: once it is stopped, `simshard cluster remove {node}` takes it out"
         ));
     }
     Ok(())

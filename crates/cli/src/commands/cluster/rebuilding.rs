@@ -46,11 +46,11 @@ async fn begin(
     let cluster = Cluster::ask(&admin(keys)).await?;
     let records = shard_records(keys).await?;
     let from = check_from(&cluster, args, &records)?;
+    check_others_go_on(&cluster, &records)?;
     let is_filled = |record: &Arc<ShardRecord>| !record.is_rebuilt() && !has_lost(&cluster, record);
     if records.values().all(is_filled) {
         return Ok(ShardRecords::new());
     }
-    check_others_go_on(&cluster, &records)?;
     let lost: ShardRecords = records
         .into_iter()
         .filter(|(shard, record)| within.contains(*shard) && has_lost(&cluster, record))
@@ -108,8 +108,8 @@ fn check_others_go_on(cluster: &Cluster, records: &ShardRecords) -> Result<(), U
     let (shards, told) = (shards_of(&waiting), cluster.told(silent.iter().copied()));
     let stopped = cluster.names(silent.into_iter());
     Err(UsageError(format!(
-        "shards {shards} have what lost ones lack, and wait for {told}. Let a node that holds them go on alone first, by \
-         `simshard cluster force --from NODE --stopped {stopped}`; then run this command again"
+        "shards {shards} are not lost, and wait for {told}. Let a node that holds them go on alone first, by \
+         `simshard cluster force --from NODE --stopped {stopped}`; if others are lost, run this command again then"
     )))
 }
 
