@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use simshard_cluster::{
     MetadataError, NodeSettings, Targets, change_node_settings, check_holds_nothing, check_targets,
-    node_settings, registered_stores, unregister,
+    forget_bad_settings, node_settings, registered_stores, unregister,
 };
 use simshard_topology::{NodeId, ShardSet};
 
@@ -185,12 +185,19 @@ impl Admin<'_> {
         Ok(held)
     }
 
-    /// Lets a node take shards again. Answers whether it took none. Those on their way from it leave still.
+    /// Lets a node take shards again. Answers whether it took none. Those on their way from it leave still. What was set
+    /// for the node is forgotten if it cannot be understood.
     ///
     /// # Errors
     /// If it has not registered.
     pub async fn undrain(&self, node: &NodeId) -> Result<bool, AdminError> {
         self.check_known(node).await?;
+        if forget_bad_settings(self.keys, node).await? {
+            (self.warn)(&format!(
+                "what was set for {node} could not be understood, and is forgotten: set its zone, capacity and limits anew"
+            ));
+            return Ok(true);
+        }
         Ok(self.set_drained(node, false).await?)
     }
 

@@ -499,7 +499,8 @@ mod tests {
         put(&keys, "nodes/n2", "{").await;
         put(&keys, "staged-plan", "{").await;
         let findings = admin.status().await.unwrap();
-        let told = &findings[0].details;
+        let told = findings.iter().find(|found| found.part == "metadata");
+        let told = &told.unwrap().details;
         assert!(told.contains("the key staged-plan "), "{told}");
         assert!(told.contains("the key nodes/n2 "), "{told}");
         remove_bad_plan(&keys).await.unwrap();

@@ -45,7 +45,7 @@ impl Admin<'_> {
     pub async fn status(&self) -> Result<Vec<Finding>, AdminError> {
         let keys = self.keys;
         let records = shard_records(keys).await?;
-        let wishes = Wishes::read(keys).await?;
+        let wishes = self.wishes().await?;
         let asked = self.ask_all().await?;
         let held = asked.iter().flat_map(|(store, _)| store.corpora.clone());
         let corpora = recorded_corpora(keys).await?;
@@ -85,6 +85,7 @@ impl Admin<'_> {
         asked: &Asked,
     ) -> Result<Evenness, AdminError> {
         let silent = asked.iter().filter(|(_, answer)| answer.is_none());
+        let silent = silent.filter(|(store, _)| matters(store, records, targets));
         let silent: Vec<&NodeId> = silent.map(|(store, _)| &store.node).collect();
         if !silent.is_empty() {
             let verb = if silent.len() == 1 { "does" } else { "do" };
@@ -130,19 +131,18 @@ pub(crate) const fn finding(
     }
 }
 
+/// Whether a store holds shards, or is to. Plans leave out others that are silent.
+fn matters(store: &RegisteredStore, records: &ShardRecords, targets: &Targets) -> bool {
+    records.values().any(|record| record.names(store.id))
+        || targets.values().any(|nodes| nodes.contains(&store.node))
+}
+
 /// All that have registered are to answer: one that is gone for good is the operator's to take out.
 fn nodes(records: &ShardRecords, wishes: &Wishes, asked: &Asked) -> Finding {
-    let matters = |store: &RegisteredStore| {
-        records.values().any(|record| record.names(store.id))
-            || wishes
-                .targets
-                .values()
-                .any(|nodes| nodes.contains(&store.node))
-    };
     let silent = asked.iter().filter(|(_, answer)| answer.is_none());
     let (holding, empty): (Vec<_>, Vec<_>) = silent
         .map(|(store, _)| store)
-        .partition(|store| matters(store));
+        .partition(|store| matters(store, records, &wishes.targets));
     let names_of = |stores: &[&RegisteredStore]| -> Vec<String> {
         stores.iter().map(|store| store.node.to_string()).collect()
     };
@@ -333,6 +333,7 @@ fn moves(records: &ShardRecords, wishes: &Wishes, asked: &Asked) -> Finding {
         "without_room": texts(&without_room),
         "paused": wishes.are_paused,
         "plan": wishes.plan.as_ref().map(|plan| plan.state),
+        "plan_refusal": wishes.plan_refusal,
     });
     finding("moves", are_well, details, facts)
 }

@@ -1,6 +1,5 @@
 //! What operators have set, as `status` shows it: also what of it cannot be understood.
 
-use parking_lot::Mutex;
 use serde_json::json;
 use simshard_cluster::{
     KeyValueStore, MetadataError, PlanState, StagedPlan, Targets, node_settings, paused,
@@ -9,7 +8,9 @@ use simshard_cluster::{
 use simshard_runtime::terminal::counted;
 use simshard_topology::NodeId;
 
+use crate::layout::Layout;
 use crate::status::{Finding, finding};
+use crate::{Admin, AdminError};
 
 /// What operators have set.
 #[derive(Debug, Default)]
@@ -19,19 +20,39 @@ pub(crate) struct Wishes {
     pub(crate) drained: Vec<NodeId>,
     pub(crate) are_paused: bool,
     pub(crate) plan: Option<StagedPlan>,
+    /// Why the plan cannot be applied now, if it only waits for that.
+    pub(crate) plan_refusal: Option<String>,
     /// Why some of it cannot be understood.
     pub(crate) damage: Vec<String>,
 }
 
+impl Admin<'_> {
+    pub(crate) async fn wishes(&self) -> Result<Wishes, AdminError> {
+        let wishes = Wishes::read(self.keys).await?;
+        let staged = wishes.plan.as_ref();
+        let waiting = staged.filter(|plan| plan.state == PlanState::Staged);
+        let Some(plan) = waiting else {
+            return Ok(wishes);
+        };
+        let layout = Layout::read(self).await;
+        let refused = layout.and_then(|layout| layout.check_staged(plan)).err();
+        let plan_refusal = refused.map(|refused| refused.to_string());
+        Ok(Wishes {
+            plan_refusal,
+            ..wishes
+        })
+    }
+}
+
 impl Wishes {
     pub(crate) async fn read(keys: &dyn KeyValueStore) -> Result<Self, MetadataError> {
-        let damage = Mutex::new(Vec::new());
-        let on_bad = |error: &MetadataError| damage.lock().push(error.to_string());
-        let targets = targets(keys, &on_bad).await?;
-        let settings = node_settings(keys, &on_bad).await?.into_iter();
+        let mut damage = Vec::new();
+        let mut on_bad = |error: &MetadataError| damage.push(error.to_string());
+        let targets = targets(keys, &mut on_bad).await?;
+        let settings = node_settings(keys, &mut on_bad).await?.into_iter();
         let drained = settings.filter(|(_, settings)| settings.is_drained);
         let drained = drained.map(|(node, _)| node).collect();
-        let are_paused = paused(keys, &on_bad).await?.is_some();
+        let are_paused = paused(keys, &mut on_bad).await?.is_some();
         let plan = match staged_plan(keys).await {
             Ok(staged) => staged.map(|(plan, _)| plan),
             Err(error @ MetadataError::BadRecord { .. }) => {
@@ -45,7 +66,8 @@ impl Wishes {
             drained,
             are_paused,
             plan,
-            damage: damage.into_inner(),
+            plan_refusal: None,
+            damage,
         })
     }
 
@@ -64,14 +86,19 @@ impl Wishes {
     pub(crate) fn plan_text(&self) -> Option<String> {
         let plan = self.plan.as_ref()?;
         let shards = counted(plan.moves.len(), "shard");
+        if let Some(refusal) = &self.plan_refusal {
+            return Some(format!(
+                "a plan that moves {shards} waits, and `simshard cluster rebalance apply` would refuse it now: {refusal}"
+            ));
+        }
         Some(match plan.state {
             PlanState::Staged => format!(
-                "a plan that moves {shards} waits: `simshard cluster rebalance apply`, or `abort`"
+                "a plan that moves {shards} waits for `simshard cluster rebalance apply`, or for `rebalance abort`"
             ),
             PlanState::Beginning | PlanState::Moving => {
-                format!("a plan that moves {shards} is carried out")
+                format!("a plan that moves {shards} is being carried out")
             }
-            PlanState::Ending => format!("a plan that moves {shards} is taken back"),
+            PlanState::Ending => format!("a plan that moves {shards} is being taken back"),
         })
     }
 }

@@ -22,10 +22,10 @@ const PAUSE: Duration = Duration::from_secs(1);
 pub(crate) fn each<T, All: FromIterator<T>>(
     snapshot: &Snapshot,
     read: impl Fn(&KeyValue) -> Result<T, MetadataError>,
-    on_bad: impl Fn(&MetadataError),
+    mut on_bad: impl FnMut(&MetadataError),
 ) -> All {
     let values = snapshot.pairs.iter();
-    let values = values.filter_map(|pair| read(pair).inspect_err(&on_bad).ok());
+    let values = values.filter_map(|pair| read(pair).inspect_err(&mut on_bad).ok());
     values.collect()
 }
 

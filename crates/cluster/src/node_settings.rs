@@ -2,8 +2,8 @@
 //!
 //! # Invariants
 //! - NS1: settings that cannot be understood keep nodes from nothing (`settings_that_are_damaged_are_left_out`): shards that
-//!   lack replicas are worse than a drained node that takes some. They are not replaced by others either, and operators
-//!   choose no nodes for shards meanwhile.
+//!   lack replicas are worse than a drained node that takes some. Others replace them only once an operator has them
+//!   forgotten, and operators choose no nodes for shards meanwhile.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
@@ -66,7 +66,7 @@ pub type SettingsOfNodes = BTreeMap<NodeId, NodeSettings>;
 /// When the keys cannot be read.
 pub async fn node_settings(
     keys: &dyn KeyValueStore,
-    on_bad: impl Fn(&MetadataError),
+    on_bad: impl FnMut(&MetadataError),
 ) -> Result<SettingsOfNodes, MetadataError> {
     Ok(each(&keys.read(keys::NODES).await?, settings_in, on_bad))
 }
@@ -117,6 +117,29 @@ pub async fn change_node_settings(
         if let Outcome::Committed(_) = keys.commit(&write).await? {
             return Ok(());
         }
+    }
+}
+
+/// Forgets what is set for a node, if that cannot be understood. Answers whether that was so.
+///
+/// # Errors
+/// [`MetadataError::Raced`] if it changes meanwhile. Else when the keys cannot be read or written.
+pub async fn forget_bad_settings(
+    keys: &dyn KeyValueStore,
+    node: &NodeId,
+) -> Result<bool, MetadataError> {
+    let key = keys::node(node);
+    let found = keys.read(&key).await?;
+    let bad = pair_of(&found, &key).filter(|pair| settings_in(pair).is_err());
+    let Some(pair) = bad else {
+        return Ok(false);
+    };
+    let forget = Transaction::new()
+        .if_unchanged(&*key, pair.revision)
+        .delete(&*key);
+    match keys.commit(&forget).await? {
+        Outcome::Committed(_) => Ok(true),
+        Outcome::Conflict => Err(MetadataError::Raced),
     }
 }
 
@@ -206,6 +229,11 @@ mod tests {
             assert!(checked.unwrap_err().to_string().contains("nodes/n1"));
             let refused = change_node_settings(&keys, &node("n1"), drain).await;
             assert!(refused.unwrap_err().to_string().contains("nodes/n1"));
+            assert!(forget_bad_settings(&keys, &node("n1")).await.unwrap());
+            check_node_settings(&keys).await.unwrap();
         }
+        // Others stay.
+        assert!(!forget_bad_settings(&keys, &node("n2")).await.unwrap());
+        assert_eq!(node_settings(&keys, |_| {}).await.unwrap().len(), 1);
     }
 }

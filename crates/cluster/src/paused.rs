@@ -31,7 +31,7 @@ struct RawPause {
 /// When the keys cannot be read.
 pub async fn paused(
     keys: &dyn KeyValueStore,
-    on_bad: impl Fn(&MetadataError),
+    on_bad: impl FnOnce(&MetadataError),
 ) -> Result<Option<Paused>, MetadataError> {
     let snapshot = keys.read(keys::PAUSED).await?;
     Ok(snapshot.pairs.first().map(|pair| pause_in(pair, on_bad)))
@@ -66,7 +66,7 @@ pub async fn follow_paused(
 }
 
 /// What a record says. It is there, so an operator wanted a pause, whatever became of it.
-fn pause_in(pair: &KeyValue, on_bad: impl Fn(&MetadataError)) -> Paused {
+fn pause_in(pair: &KeyValue, on_bad: impl FnOnce(&MetadataError)) -> Paused {
     let raw: Result<RawPause, _> = serde_json::from_str(&pair.value);
     let raw = raw.map_err(|error| bad(&pair.key, error.to_string()));
     let since = raw.inspect_err(on_bad).ok().map(|raw| raw.since);

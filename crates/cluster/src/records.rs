@@ -31,7 +31,7 @@ pub struct RegisteredStore {
     pub in_sync: BTreeMap<Epoch, ShardSet>,
     /// The other stores that these records name in sync, and the shards of each.
     pub partners: BTreeMap<StoreId, ShardSet>,
-    /// Whether its node lost the store that it had before, and shards have lacked a replica ever since.
+    /// Whether its node lost the store that it had before, and shards have lacked replicas ever since.
     pub is_replacement: bool,
 }
 

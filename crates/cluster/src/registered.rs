@@ -125,6 +125,17 @@ impl Registered {
     }
 }
 
+/// Refuses a store that is registered for another node, in a cluster that has begun.
+///
+/// # Errors
+/// [`MetadataError::OtherName`] if it is, else when the keys cannot be read.
+pub async fn check_name(
+    keys: &dyn KeyValueStore,
+    store: &RegisteredStore,
+) -> Result<(), MetadataError> {
+    Registered::read(keys).await?.replaced_by(store).map(drop)
+}
+
 /// Demands that a key is as it was read: written last by this revision, or absent.
 pub(crate) fn if_still(
     transaction: Transaction,

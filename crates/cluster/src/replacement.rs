@@ -1,4 +1,4 @@
-//! The end of what a node does at once as its earlier store was lost.
+//! Ends the time in which a node that lost its store takes shards at once.
 
 use simshard_topology::replication::StoreId;
 
@@ -8,7 +8,7 @@ use crate::records::RegisteredStore;
 use crate::registered::Registered;
 use crate::store::MetadataError;
 
-/// Enters that a store has come to all shards that lacked it: from then on [`register`](crate::register) answers for it as for any other.
+/// Enters that each shard has had all its replicas since a store took the place of a lost one. From then on [`register`](crate::register) answers for it as for any other.
 ///
 /// # Errors
 /// An error when the keys cannot be read, written or understood.

@@ -292,6 +292,7 @@ pub(crate) mod tests {
     use crate::levels::{NEWEST_LEVEL, RawCluster};
     use crate::membership::{initialize, register, register_start, shard_records};
     use crate::records::RegisteredStore;
+    use crate::registered::registered_stores;
     use crate::replacement::end_replacement;
 
     pub(crate) const STORES: [StoreId; 3] = [StoreId([1; 16]), StoreId([2; 16]), StoreId([3; 16])];
@@ -452,7 +453,17 @@ pub(crate) mod tests {
         }
         end_replacement(&keys, old).await.unwrap();
         assert!(register(&keys, &registered(new)).await.unwrap());
+        let known = async || {
+            let stores = registered_stores(&keys).await.unwrap();
+            stores.into_iter().find(|store| store.id == new).unwrap()
+        };
+        let before = known().await;
         end_replacement(&keys, new).await.unwrap();
+        let ended = RegisteredStore {
+            is_replacement: false,
+            ..before
+        };
+        assert_eq!(known().await, ended);
         assert!(!register(&keys, &registered(new)).await.unwrap());
     }
 

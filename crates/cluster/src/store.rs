@@ -363,7 +363,7 @@ fn advice(key: &str, reason: &str) -> String {
     } else if keys::shard_of_target(key).is_some() {
         "; or set it anew by `simshard cluster move`"
     } else if key.starts_with(keys::NODES) {
-        "; if that text is lost, delete the key, and set anew what was set for the node"
+        "; or forget what was set for the node by `simshard cluster undrain`, and set it anew"
     } else {
         ""
     };

@@ -45,7 +45,7 @@ struct RawTarget {
 /// When the keys cannot be read.
 pub async fn targets(
     keys: &dyn KeyValueStore,
-    on_bad: impl Fn(&MetadataError),
+    on_bad: impl FnMut(&MetadataError),
 ) -> Result<Targets, MetadataError> {
     Ok(targets_in(&keys.read(keys::TARGETS).await?, on_bad))
 }
@@ -68,7 +68,7 @@ pub async fn targets_of(
 }
 
 /// The same of one reading.
-pub(crate) fn targets_in(snapshot: &Snapshot, on_bad: impl Fn(&MetadataError)) -> Targets {
+pub(crate) fn targets_in(snapshot: &Snapshot, on_bad: impl FnMut(&MetadataError)) -> Targets {
     each(snapshot, target_in, on_bad)
 }
 
@@ -424,7 +424,7 @@ mod tests {
             ),
             (
                 Transaction::new().put("nodes/n4", r#"{"drained":7}"#),
-                "and set anew what was set for the node",
+                "by `simshard cluster undrain`, and set it anew",
             ),
             (
                 Transaction::new().put("shards/07", fewer),

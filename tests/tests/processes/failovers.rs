@@ -4,7 +4,7 @@
 use std::fs;
 use std::time::{Duration, Instant};
 
-use simshard_cluster::{FileKeyValues, registered_stores};
+use simshard_cluster::{FileKeyValues, RegisteredStore, registered_stores};
 use simshard_testkit::{End, ProcessCluster, Shape, until};
 use simshard_topology::replication::ShardRecord;
 use tokio::task::block_in_place;
@@ -128,8 +128,7 @@ async fn a_node_that_lost_its_directory_comes_back_with_an_empty_one() {
 async fn a_node_that_lost_its_directory_and_ends_half_way_takes_the_rest_too() {
     let mut cluster = ProcessCluster::start(Shape::of(3).with_replicas(2));
     let [away, lost] = [0, 1];
-    let stores = registered_stores(&FileKeyValues::at(cluster.metadata_file())).await;
-    let stores = stores.unwrap();
+    let stores = registered(&cluster).await;
     let store_of = |name: &str| {
         let store = stores.iter().find(|store| store.node.as_str() == name);
         store.unwrap().id
@@ -157,12 +156,28 @@ async fn a_node_that_lost_its_directory_and_ends_half_way_takes_the_rest_too() {
             .values()
             .any(|record| is_short(record))
     );
+    assert!(is_replacement(&cluster, "n2").await);
     block_in_place(|| {
         cluster.end_node(lost, End::Killed);
         cluster.start_node(away);
         cluster.start_node(lost);
     });
     until_in_sync(&cluster, 2).await;
+    until("the node is as any other", async || {
+        !is_replacement(&cluster, "n2").await
+    })
+    .await;
+}
+
+/// Whether a node has lost the store that it had, and shards have lacked replicas ever since.
+async fn is_replacement(cluster: &ProcessCluster, node: &str) -> bool {
+    let mut stores = registered(cluster).await.into_iter();
+    stores.any(|store| store.node.as_str() == node && store.is_replacement)
+}
+
+async fn registered(cluster: &ProcessCluster) -> Vec<RegisteredStore> {
+    let keys = FileKeyValues::at(cluster.metadata_file());
+    registered_stores(&keys).await.unwrap()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

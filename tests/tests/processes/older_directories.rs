@@ -343,6 +343,15 @@ async fn a_name_that_a_running_node_has_is_refused() {
     assert_eq!(found(&client, "crawl", 0..50).await, 50);
 }
 
+/// It would be told that it is an older copy, and how to use it all the same.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_directory_of_another_node_is_refused_by_its_name() {
+    let mut cluster = ProcessCluster::start(Shape::of(2));
+    block_in_place(|| (0..2).for_each(|node| cluster.end_node(node, End::Stopped)));
+    let told = refusal_with(1, args_of_copy(&cluster, &cluster.data(1)));
+    assert!(told.contains("give --name n2"), "{told}");
+}
+
 /// A node of one cluster that is started with the metadata of another one leaves nothing there, and starts with its own.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn metadata_of_another_cluster_is_refused_before_anything_is_written_to_it() {

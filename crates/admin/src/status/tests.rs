@@ -504,7 +504,7 @@ fn corpora_that_are_not_complete_are_not_well() {
     );
 }
 
-/// Programs are told too, who see no warnings.
+/// Programs see no warnings: the facts tell them.
 #[tokio::test]
 async fn what_operators_have_set_and_what_of_it_is_damaged_is_told() {
     let keys = MemoryKeyValues::new();
@@ -523,10 +523,14 @@ async fn what_operators_have_set_and_what_of_it_is_damaged_is_told() {
     for (state, expected) in [
         (
             "staged",
-            "a plan that moves 32 shards waits: `simshard cluster rebalance apply`, or `abort`",
+            "a plan that moves 32 shards waits for `simshard cluster rebalance apply`, or for `rebalance abort`",
         ),
-        ("moving", "a plan that moves 32 shards is carried out"),
-        ("ending", "a plan that moves 32 shards is taken back"),
+        (
+            "beginning",
+            "a plan that moves 32 shards is being carried out",
+        ),
+        ("moving", "a plan that moves 32 shards is being carried out"),
+        ("ending", "a plan that moves 32 shards is being taken back"),
     ] {
         set("staged-plan", &plan(state)).await;
         let wishes = Wishes::read(&keys).await.unwrap();
@@ -541,6 +545,20 @@ async fn what_operators_have_set_and_what_of_it_is_damaged_is_told() {
         let nodes = nodes(&whole, &wishes, &asked);
         assert_eq!(nodes.columns(), "nodes\tyes\t3 of 3 answer; drained: n2");
     }
+    set("staged-plan", &plan("staged")).await;
+    let stale = Wishes {
+        plan_refusal: Some("the plan is stale".to_owned()),
+        ..Wishes::read(&keys).await.unwrap()
+    };
+    let moves = moves(&whole, &stale, &asked(&[1, 2, 3]));
+    assert!(
+        moves
+            .details
+            .ends_with("apply` would refuse it now: the plan is stale"),
+        "{}",
+        moves.details
+    );
+    assert_eq!(moves.facts["plan_refusal"], "the plan is stale");
     let damaged = ["nodes/n2", "paused", "staged-plan", "targets/80"];
     for key in damaged {
         set(key, "{").await;

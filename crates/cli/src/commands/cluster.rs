@@ -175,7 +175,8 @@ Examples:
     /// Let a node take shards again that was drained
     #[command(after_help = "\
 Nothing moves by that: what the node held stays with the others, until a plan of
-`rebalance` gives it its share.")]
+`rebalance` gives it its share. If what was set for the node is damaged, it is
+forgotten: set its zone, capacity and limits anew.")]
     Undrain(draining::NodeArgs),
     /// Let a node take over all that another one holds
     #[command(after_help = "\

@@ -43,7 +43,7 @@ pub(super) async fn run(
         let due = former.due(
             Instant::now(),
             replaced(peers, engine, &layout),
-            peers.takes_after,
+            peers.takeover.after,
         );
         if due.is_empty() {
             continue;

@@ -18,7 +18,7 @@
 //! | `pings` | asking them for signs of life |
 //! | `reach` | whether this node reaches stores that would come |
 //! | `readiness` | whether this node holds all that it should |
-//! | `replacement` | saying that the own store has come to all shards that lacked the one before it |
+//! | `replacement` | how long this store takes shards at once, as its node lost the one before it |
 //! | `scrubbing` | comparing the replicas of a shard, and shards with each other, and repairing them |
 //! | `step_log` | what is said in the log of changes of records |
 //! | `steps` | taking the dead ones out of the records of shards, and this node back in |
@@ -80,7 +80,7 @@ use reach::Reach;
 pub struct Takeover {
     /// How long the shard must have lacked one. As long after, the node that lost it deletes what it had of it.
     pub after: Duration,
-    /// Whether it takes them at once until each shard has all its replicas, as its node lost the store that it had.
+    /// Whether it takes them at once as it starts, as its node lost the store that it had.
     pub at_once: bool,
 }
 
@@ -100,9 +100,9 @@ pub(crate) struct Peers {
     own: StoreId,
     /// The number of its start.
     incarnation: u64,
-    /// After how long this store takes shards that it never held, and that lack a replica.
-    takes_after: Duration,
-    /// Whether it takes them at once ([`Takeover::at_once`]).
+    /// When this store takes shards that it never held.
+    takeover: Takeover,
+    /// Whether it takes all that lack a replica at once. That ends once none does (PE21).
     takes_at_once: watch::Sender<bool>,
     others: Mutex<Others>,
     /// Whether this node holds all that it should.
@@ -145,7 +145,7 @@ impl Peers {
         Self {
             own,
             incarnation,
-            takes_after: takeover.after,
+            takeover,
             takes_at_once: watch::Sender::new(takeover.at_once),
             others,
             ready: watch::Sender::new(false),
@@ -230,11 +230,8 @@ impl Peers {
         }
     }
 
-    /// Whether this store takes at once the shards that lack a replica. That ends once none does.
-    fn takes_at_once(&self, is_any_short: bool) -> bool {
-        if !is_any_short {
-            self.takes_at_once.send_if_modified(std::mem::take);
-        }
+    /// Whether this store takes all shards that lack a replica at once.
+    fn takes_at_once(&self) -> bool {
         *self.takes_at_once.borrow()
     }
 
@@ -347,7 +344,7 @@ impl Peers {
             follow_node_settings(Arc::clone(keys), &self.settings, left_out),
             follow_paused(Arc::clone(keys), &self.paused, left_out),
             plans::run(keys, self.own),
-            replacement::run(self, &**keys),
+            replacement::run(self, &**keys, followed.clone()),
             own_room::run(self, engine),
             pings::run(self, engine, followed.clone()),
             learning::run(self, engine, followed.clone()),

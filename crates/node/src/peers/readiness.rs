@@ -32,8 +32,8 @@ pub(super) async fn run(
         let layout = Arc::clone(&followed.borrow());
         let roles = roles(engine);
         let dead = peers.dead(&layout);
-        let takes_all = peers.takes_at_once(is_any_short(layout.records(), &dead));
-        let meant = meant(layout.records(), peers.own, &roles, &dead, takes_all);
+        let takes_at_once = peers.takes_at_once();
+        let meant = meant(layout.records(), peers.own, &roles, &dead, takes_at_once);
         let reported = |shard, store| peers.epoch_on_disk(engine, shard, store);
         let in_sync = in_sync(layout.records(), peers.own, &roles, reported);
         let unbuilt = engine.unbuilt().difference(&spare(layout.records()));
@@ -75,23 +75,18 @@ fn spare(records: Option<&ShardRecords>) -> ShardSet {
     spare.map(|(shard, _)| *shard).collect()
 }
 
-fn is_any_short(records: Option<&ShardRecords>, dead: &BTreeSet<StoreId>) -> bool {
-    let mut records = records.into_iter().flatten();
-    records.any(|(_, record)| record.is_short_without(dead))
-}
-
-/// The shards that a store should hold in sync. `takes_all` says whether it takes all that are short of replicas, as its
+/// The shards that a store should hold in sync. `takes_at_once` says whether it takes all that are short of replicas, as its
 /// node lost the store that it had.
 fn meant(
     records: Option<&ShardRecords>,
     own: StoreId,
     roles: &Roles,
     dead: &BTreeSet<StoreId>,
-    takes_all: bool,
+    takes_at_once: bool,
 ) -> ShardSet {
     let records = records.into_iter().flatten();
     let meant = records.filter(|(shard, record)| {
-        let comes = takes_all || roles.contains_key(shard);
+        let comes = takes_at_once || roles.contains_key(shard);
         record.names(own) || comes && record.is_short_without(dead)
     });
     meant.map(|(shard, _)| *shard).collect()
@@ -125,7 +120,6 @@ mod tests {
     use simshard_topology::replication::{InSync, Learner, ShardRecord};
 
     use super::*;
-    use crate::peers::Takeover;
 
     const STORES: [StoreId; 3] = [StoreId([1; 16]), StoreId([2; 16]), StoreId([3; 16])];
 
@@ -136,12 +130,11 @@ mod tests {
     }
 
     /// Whether the first store lacks the shard.
-    fn is_missing(record: &ShardRecord, role: Option<Role>, peers: &Peers) -> bool {
+    fn is_missing(record: &ShardRecord, role: Option<Role>, takes_at_once: bool) -> bool {
         let roles = role.map(|role| (SHARD, role)).into_iter().collect();
         let records = records(record);
         let dead = BTreeSet::new();
-        let takes_all = peers.takes_at_once(is_any_short(Some(&records), &dead));
-        let meant = meant(Some(&records), STORES[0], &roles, &dead, takes_all);
+        let meant = meant(Some(&records), STORES[0], &roles, &dead, takes_at_once);
         let in_sync = in_sync(Some(&records), STORES[0], &roles, |_, _| record.epoch);
         !meant.difference(&in_sync).is_empty()
     }
@@ -184,26 +177,20 @@ mod tests {
         let mut short = whole.clone();
         short.in_sync.remove(0);
         // A new node takes them later.
-        let usual = Peers::new(STORES[0], 1, Takeover::default());
-        assert!(!is_missing(&short, None, &usual));
-        let takeover = Takeover {
-            at_once: true,
-            ..Takeover::default()
-        };
-        let peers = Peers::new(STORES[0], 1, takeover);
-        assert!(is_missing(&short, None, &peers));
+        assert!(!is_missing(&short, None, false));
+        assert!(is_missing(&short, None, true));
         let added = short.epoch;
         short.learners.push(Learner {
             store: STORES[0],
             added,
         });
         let copying = Some(Role::Copying { added });
-        assert!(is_missing(&short, copying, &peers));
-        assert!(!is_missing(&whole, Some(Role::InSync), &peers));
+        assert!(is_missing(&short, copying, true));
+        assert!(!is_missing(&whole, Some(Role::InSync), true));
         // From then on it is as any other.
         let mut short = whole;
         short.in_sync.remove(0);
-        assert!(!is_missing(&short, None, &peers));
-        assert!(is_missing(&short, Some(Role::None), &peers));
+        assert!(!is_missing(&short, None, false));
+        assert!(is_missing(&short, Some(Role::None), false));
     }
 }

@@ -175,9 +175,9 @@ impl Seen {
         note_short(&mut self.short, layout, &dead, now);
         self.own_disk
             .look(now, engine.awaited(), &others.log_delays(now));
-        let at_once = peers.takes_at_once(!self.short.is_empty());
         let long = self.short.iter();
-        let long = long.filter(|(_, since)| at_once || since.elapsed() >= peers.takes_after);
+        let long = long
+            .filter(|(_, since)| peers.takes_at_once() || since.elapsed() >= peers.takeover.after);
         let roles = engine.roles().into_iter();
         let roles = roles.map(|(shard, _, role)| (shard, role)).collect();
         // After the roles: a shard that has begun anew since then has no damage.

@@ -88,8 +88,8 @@ async fn begin(
     Ok(begun)
 }
 
-/// Refuses while shards that are not lost wait for nodes that do not answer: each comparison with one of them would wait, too,
-/// and fail.
+/// Refuses while shards that are not lost wait for nodes that do not answer: they may have what lost ones lack, and each
+/// comparison with one of them would wait, too, and fail.
 fn check_others_go_on(cluster: &Cluster, records: &ShardRecords) -> Result<(), UsageError> {
     let waits = |shard, record: &ShardRecord| {
         !has_lost(cluster, record) && !record.is_rebuilt() && cluster.is_stuck(shard, record)
@@ -108,8 +108,9 @@ fn check_others_go_on(cluster: &Cluster, records: &ShardRecords) -> Result<(), U
     let (shards, told) = (shards_of(&waiting), cluster.told(silent.iter().copied()));
     let stopped = cluster.names(silent.into_iter());
     Err(UsageError(format!(
-        "shards {shards} are not lost, and wait for {told}. Let a node that holds them go on alone first, by \
-         `simshard cluster force --from NODE --stopped {stopped}`; if others are lost, run this command again then"
+        "shards {shards} are not lost, and wait for {told}. Start one that can come back with its data. Else let a node that \
+         holds them go on alone first, by `simshard cluster force --from NODE --stopped {stopped}`. If other shards are \
+         lost, run this command again then"
     )))
 }
 

@@ -9,8 +9,8 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 use simshard_cluster::{
     ClusterLayout, FileStore, KeyValueMetadata, KeyValueStore, MetadataError, MetadataStore, Node,
-    RegisteredStore, ShownProcess, check_registered, register, registered_stores, shard_records,
-    show_node, show_router, show_waiting,
+    RegisteredStore, ShownProcess, check_name, check_registered, register, registered_stores,
+    shard_records, show_node, show_router, show_waiting,
 };
 use simshard_node::{
     Registration, RegistrationError, answers, check_directory, check_heard, check_runs_nowhere,
@@ -73,7 +73,7 @@ async fn start_node(mut role: NodeRole) -> anyhow::Result<Started> {
             let entered = enter(keys, &role, &socket).await?;
             if entered.is_replacement {
                 info!(
-                    "this node lost its data directory: it takes shards that lack a replica at once"
+                    "the earlier store of this node was lost: it takes shards that lack a replica at once"
                 );
                 role.config.takeover.at_once = true;
             }
@@ -230,6 +230,7 @@ async fn enter_with(
     } = role.presence;
     let attempt = async |absence: &Absence| {
         claim.check_failure().map_err(RegistrationError::from)?;
+        check_name(&**keys, &store).await?;
         check_directory(&**keys, claim, accepts_loss).await?;
         check_history(&**keys, claim).await?;
         check_name_is_free(&**keys, &store).await?;
