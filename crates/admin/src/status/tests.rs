@@ -504,74 +504,63 @@ fn corpora_that_are_not_complete_are_not_well() {
     );
 }
 
-/// Programs see no warnings: the facts tell them.
+async fn set(keys: &MemoryKeyValues, key: &str, value: &str) {
+    let change = Transaction::new().put(key, value);
+    let outcome = keys.commit(&change).await.unwrap();
+    assert!(matches!(outcome, Outcome::Committed(_)));
+}
+
 #[tokio::test]
-async fn what_operators_have_set_and_what_of_it_is_damaged_is_told() {
+async fn drained_nodes_and_the_plan_are_told() {
     let keys = MemoryKeyValues::new();
-    let set = async |key: &str, value: &str| {
-        let change = Transaction::new().put(key, value);
-        let outcome = keys.commit(&change).await.unwrap();
-        assert!(matches!(outcome, Outcome::Committed(_)));
-    };
     let plan = |state: &str| {
         let moves = r#"[{"shards":"40-5f","from":["n1"],"to":["n3"],"had_target":false}]"#;
         let id = "0b8d9a8e-6f0f-4f37-9c1c-0d4f3c2a1b00";
         format!(r#"{{"id":"{id}","state":"{state}","drawn_at":1,"moves":{moves}}}"#)
     };
-    set("nodes/n2", r#"{"drained":true}"#).await;
-    let whole = records(|_| {});
+    set(&keys, "nodes/n2", r#"{"drained":true}"#).await;
+    let (whole, asked) = (records(|_| {}), asked(&[1, 2, 3]));
+    let waits = "waits for `simshard cluster rebalance apply`, or for `rebalance abort`";
     for (state, expected) in [
-        (
-            "staged",
-            "a plan that moves 32 shards waits for `simshard cluster rebalance apply`, or for `rebalance abort`",
-        ),
-        (
-            "beginning",
-            "a plan that moves 32 shards is being carried out",
-        ),
-        ("moving", "a plan that moves 32 shards is being carried out"),
-        ("ending", "a plan that moves 32 shards is being taken back"),
+        ("beginning", "is being carried out"),
+        ("moving", "is being carried out"),
+        ("ending", "is being taken back"),
+        ("staged", waits),
     ] {
-        set("staged-plan", &plan(state)).await;
+        set(&keys, "staged-plan", &plan(state)).await;
         let wishes = Wishes::read(&keys).await.unwrap();
         assert_eq!(wishes.metadata().columns(), "metadata\tyes\tanswers");
-        let asked = asked(&[1, 2, 3]);
         let moves = moves(&whole, &wishes, &asked);
-        assert_eq!(
-            moves.columns(),
-            format!("moves\tyes\tno shard is to move; {expected}")
-        );
+        let plan = "no shard is to move; a plan that moves 32 shards";
+        assert_eq!(moves.columns(), format!("moves\tyes\t{plan} {expected}"));
         assert_eq!(moves.facts["plan"], json!(state));
         let nodes = nodes(&whole, &wishes, &asked);
         assert_eq!(nodes.columns(), "nodes\tyes\t3 of 3 answer; drained: n2");
     }
-    set("staged-plan", &plan("staged")).await;
     let stale = Wishes {
         plan_refusal: Some("the plan is stale".to_owned()),
         ..Wishes::read(&keys).await.unwrap()
     };
-    let moves = moves(&whole, &stale, &asked(&[1, 2, 3]));
-    assert!(
-        moves
-            .details
-            .ends_with("apply` would refuse it now: the plan is stale"),
-        "{}",
-        moves.details
-    );
+    let moves = moves(&whole, &stale, &asked);
+    let refused = "apply` would refuse it now: the plan is stale";
+    assert!(moves.details.ends_with(refused), "{}", moves.details);
     assert_eq!(moves.facts["plan_refusal"], "the plan is stale");
+}
+
+/// Programs see no warnings: the facts tell them.
+#[tokio::test]
+async fn damaged_keys_are_told() {
+    let keys = MemoryKeyValues::new();
     let damaged = ["nodes/n2", "paused", "staged-plan", "targets/80"];
     for key in damaged {
-        set(key, "{").await;
+        set(&keys, key, "{").await;
     }
     let metadata = Wishes::read(&keys).await.unwrap().metadata();
     assert!(!metadata.is_well);
     let told = metadata.facts["damaged"].as_array().unwrap();
     assert_eq!(told.len(), damaged.len());
     for key in damaged {
-        assert!(
-            metadata.details.contains(&format!("the key {key} ")),
-            "{}",
-            metadata.details
-        );
+        let named = format!("the key {key} ");
+        assert!(metadata.details.contains(&named), "{}", metadata.details);
     }
 }

@@ -88,8 +88,8 @@ async fn begin(
     Ok(begun)
 }
 
-/// Refuses while shards that are not lost wait for nodes that do not answer: they may have what lost ones lack, and each
-/// comparison with one of them would wait, too, and fail.
+/// Refuses while shards that are not lost wait for nodes that do not answer. They may have what lost ones lack, and each
+/// comparison with one of them would fail.
 fn check_others_go_on(cluster: &Cluster, records: &ShardRecords) -> Result<(), UsageError> {
     let waits = |shard, record: &ShardRecord| {
         !has_lost(cluster, record) && !record.is_rebuilt() && cluster.is_stuck(shard, record)
