@@ -348,7 +348,7 @@ async fn a_name_that_a_running_node_has_is_refused() {
 async fn the_directory_of_another_node_is_refused_by_its_name() {
     let mut cluster = ProcessCluster::start(Shape::of(2));
     block_in_place(|| (0..2).for_each(|node| cluster.end_node(node, End::Stopped)));
-    let told = refusal_with(1, args_of_copy(&cluster, &cluster.data(1)));
+    let told = refusal_with(2, args_of_copy(&cluster, &cluster.data(1)));
     assert!(told.contains("give --name n2"), "{told}");
 }
 
