@@ -371,7 +371,7 @@ mod tests {
     use std::num::NonZeroU32;
     use std::sync::atomic::{AtomicUsize, Ordering};
 
-    use simshard_cluster::SettingsOfNodes;
+    use simshard_cluster::{SettingsOfNodes, check_node_settings};
     use simshard_topology::NodeId;
 
     use super::*;
@@ -510,5 +510,8 @@ mod tests {
         let wished = Replication::new(1, None).unwrap();
         let refused = admin.plan_replication(wished).await.err().unwrap();
         assert!(refused.to_string().contains("nodes/n2"), "{refused}");
+        let damaged = NodeId::new("n2").unwrap();
+        assert!(admin.undrain(&damaged).await.unwrap());
+        check_node_settings(&keys).await.unwrap();
     }
 }
