@@ -189,15 +189,17 @@ impl Admin<'_> {
     /// for the node is forgotten if it cannot be understood.
     ///
     /// # Errors
-    /// If it has not registered.
+    /// If it has not registered, and nothing was set for it that cannot be understood.
     pub async fn undrain(&self, node: &NodeId) -> Result<bool, AdminError> {
-        self.check_known(node).await?;
+        // They may be of a name that never registered.
         if forget_bad_settings(self.keys, node).await? {
             (self.warn)(&format!(
-                "what was set for {node} could not be understood, and is forgotten: set its zone, capacity and limits anew"
+                "what was set for {node} could not be understood, and is forgotten: set its zone, capacity and limits \
+                 anew, and drain it again if it is to hold nothing"
             ));
             return Ok(true);
         }
+        self.check_known(node).await?;
         Ok(self.set_drained(node, false).await?)
     }
 

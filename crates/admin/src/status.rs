@@ -57,7 +57,7 @@ impl Admin<'_> {
             nodes(&records, &wishes, &asked),
             searches(&records, &asked),
             changes(&records, &asked),
-            short("replicas", &records, lacks_replicas),
+            short("replicas", &records, ShardRecord::lacks_replicas),
             short("hot", &records, lacks_hot),
             learners(&records, &asked),
             moves(&records, &wishes, &asked),
@@ -226,10 +226,6 @@ fn searches(records: &ShardRecords, asked: &Asked) -> Finding {
         "rebuilt": rebuilt.to_string(),
     });
     finding("searches", unanswered.is_empty(), details, facts)
-}
-
-fn lacks_replicas(record: &ShardRecord) -> bool {
-    record.in_sync.len() < record.want.into()
 }
 
 fn lacks_hot(record: &ShardRecord) -> bool {

@@ -2,8 +2,8 @@
 
 use serde_json::json;
 use simshard_cluster::{
-    KeyValueStore, MetadataError, PlanState, StagedPlan, Targets, node_settings, paused,
-    staged_plan, targets,
+    KeyValueStore, MetadataError, MetadataErrorKind, PlanState, StagedPlan, Targets, node_settings,
+    paused, staged_plan, targets,
 };
 use simshard_runtime::terminal::counted;
 use simshard_topology::NodeId;
@@ -35,8 +35,14 @@ impl Admin<'_> {
             return Ok(wishes);
         };
         let layout = Layout::read(self).await;
-        let refused = layout.and_then(|layout| layout.check_staged(plan)).err();
-        let plan_refusal = refused.map(|refused| refused.to_string());
+        let checked = layout.and_then(|layout| layout.check_staged(plan));
+        let plan_refusal = match checked {
+            Ok(()) => None,
+            Err(AdminError::Metadata(error)) if error.kind() == MetadataErrorKind::Failure => {
+                return Err(error.into());
+            }
+            Err(refused) => Some(refused.to_string()),
+        };
         Ok(Wishes {
             plan_refusal,
             ..wishes

@@ -33,9 +33,10 @@ use crate::records::{self, RegisteredStore};
 use crate::registered::{Registered, cluster_in, node_of};
 use crate::store::MetadataError;
 
-/// Enters a store. One that is registered in a cluster that has begun stays as it is: another process may answer for it, until
-/// [`register_start`]. Another store of the same node gives way if no record of a shard names it. Answers whether one did, in
-/// a cluster that has begun: then the node has lost its data directory. The answer is the same until [`end_replacement`](crate::end_replacement).
+/// Enters a store. One that is registered in a cluster that has begun stays as it is: another process may answer for it,
+/// until [`register_start`]. Another store of the same node gives way if no record of a shard names it. Answers whether one
+/// did, in a cluster that has begun: then the node has lost its data directory. The answer is the same until
+/// [`end_replacement`](crate::end_replacement).
 ///
 /// # Errors
 /// [`MetadataError::StoreHolds`] if a record names the other store. [`MetadataError::OtherStore`] if one names

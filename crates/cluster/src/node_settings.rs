@@ -123,11 +123,13 @@ pub async fn change_node_settings(
 /// Forgets what is set for a node, if that cannot be understood. Answers whether that was so.
 ///
 /// # Errors
-/// [`MetadataError::Raced`] if it changes meanwhile. Else when the keys cannot be read or written.
+/// [`MetadataError::Raced`] if it changes meanwhile. Else as [`change_node_settings`], but for damage: a later version may
+/// have written what this one cannot understand.
 pub async fn forget_bad_settings(
     keys: &dyn KeyValueStore,
     node: &NodeId,
 ) -> Result<bool, MetadataError> {
+    require(keys, Feature::Moving).await?;
     let key = keys::node(node);
     let found = keys.read(&key).await?;
     let bad = pair_of(&found, &key).filter(|pair| settings_in(pair).is_err());
@@ -235,5 +237,19 @@ mod tests {
         // Others stay.
         assert!(!forget_bad_settings(&keys, &node("n2")).await.unwrap());
         assert_eq!(node_settings(&keys, |_| {}).await.unwrap().len(), 1);
+    }
+
+    /// A later version may have written what this one cannot understand.
+    #[tokio::test]
+    async fn settings_of_a_later_level_are_not_forgotten() {
+        let keys = cluster().await;
+        let later = Transaction::new()
+            .put("nodes/n1", r#"{"shelf":7}"#)
+            .put("cluster", r#"{"schema":99,"id":"x"}"#);
+        let written = keys.commit(&later).await.unwrap();
+        assert!(matches!(written, Outcome::Committed(_)));
+        let refused = forget_bad_settings(&keys, &node("n1")).await;
+        assert!(matches!(refused, Err(MetadataError::UnknownLevel { .. })));
+        assert_eq!(keys.read("nodes/").await.unwrap().pairs.len(), 1);
     }
 }

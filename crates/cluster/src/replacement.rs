@@ -8,7 +8,8 @@ use crate::records::RegisteredStore;
 use crate::registered::Registered;
 use crate::store::MetadataError;
 
-/// Enters that each shard has had all its replicas since a store took the place of a lost one. From then on [`register`](crate::register) answers for it as for any other.
+/// Records that no shard lacks a replica any more that lacked one when a store took the place of a lost one. From then on
+/// [`register`](crate::register) treats it as any other.
 ///
 /// # Errors
 /// An error when the keys cannot be read, written or understood.

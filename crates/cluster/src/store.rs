@@ -363,7 +363,8 @@ fn advice(key: &str, reason: &str) -> String {
     } else if keys::shard_of_target(key).is_some() {
         "; or set it anew by `simshard cluster move`"
     } else if key.starts_with(keys::NODES) {
-        "; or forget what was set for the node by `simshard cluster undrain`, and set it anew"
+        "; or forget what was set for the node by `simshard cluster undrain`, and set it anew, also that it is drained; if \
+         no node has that name, delete the key"
     } else {
         ""
     };

@@ -424,7 +424,7 @@ mod tests {
             ),
             (
                 Transaction::new().put("nodes/n4", r#"{"drained":7}"#),
-                "by `simshard cluster undrain`, and set it anew",
+                "if no node has that name, delete the key",
             ),
             (
                 Transaction::new().put("shards/07", fewer),

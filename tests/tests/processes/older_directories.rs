@@ -343,13 +343,22 @@ async fn a_name_that_a_running_node_has_is_refused() {
     assert_eq!(found(&client, "crawl", 0..50).await, 50);
 }
 
-/// It would be told that it is an older copy, and how to use it all the same.
+/// Also an older copy of it: the operator would be told how to use that all the same.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_directory_of_another_node_is_refused_by_its_name() {
     let mut cluster = ProcessCluster::start(Shape::of(2));
-    block_in_place(|| (0..2).for_each(|node| cluster.end_node(node, End::Stopped)));
-    let told = refusal_with(2, args_of_copy(&cluster, &cluster.data(1)));
-    assert!(told.contains("give --name n2"), "{told}");
+    let older = cluster.folder().join("older");
+    block_in_place(|| {
+        cluster.while_stopped(1, |data| copy(data, &older));
+        // The start before the newest one is known as well.
+        cluster.restart_node(1, End::Stopped);
+        (0..2).for_each(|node| cluster.end_node(node, End::Stopped));
+    });
+    for data in [older, cluster.data(1)] {
+        let told = refusal_with(2, args_of_copy(&cluster, &data));
+        assert!(told.contains("give --name n2"), "{told}");
+        assert!(!told.contains("--accept-lost-changes"), "{told}");
+    }
 }
 
 /// A node of one cluster that is started with the metadata of another one leaves nothing there, and starts with its own.

@@ -69,7 +69,7 @@ fn records(of_80: impl Fn(&mut ShardRecord)) -> ShardRecords {
 
 fn is_short(records: &ShardRecords) -> [Finding; 2] {
     [
-        short("replicas", records, lacks_replicas),
+        short("replicas", records, ShardRecord::lacks_replicas),
         short("hot", records, lacks_hot),
     ]
 }

@@ -42,8 +42,7 @@ pub(super) fn other_replicas(
     let records = layout.records().into_iter().flatten();
     let is_shared = |(shard, record): &(&ShardId, &Arc<ShardRecord>)| {
         // Its learners may be dead.
-        let is_short = record.in_sync.len() < usize::from(record.want);
-        known.contains(**shard) || is_short || record.names(own)
+        known.contains(**shard) || record.lacks_replicas() || record.names(own)
     };
     for (_, record) in records.filter(is_shared) {
         // A forced record waits for the reports of those that it leaves out.
@@ -63,8 +62,7 @@ pub(super) fn other_replicas(
 }
 
 #[cfg(test)]
-mod tests {
-
+pub(super) mod tests {
     use simshard_cluster::{
         Corpora, KeyValueMetadata, KeyValueStore, MemoryKeyValues, MetadataStore, RegisteredStore,
         initialize, register,
@@ -82,7 +80,7 @@ mod tests {
     }
 
     /// A cluster of this number of nodes, of which `holders` hold all shards.
-    async fn layout(nodes: u8, holders: &[u8]) -> Arc<ClusterLayout> {
+    pub(in super::super) async fn layout(nodes: u8, holders: &[u8]) -> Arc<ClusterLayout> {
         let keys: Arc<dyn KeyValueStore> = Arc::new(MemoryKeyValues::new());
         for number in 1..=nodes {
             let store = RegisteredStore::new(

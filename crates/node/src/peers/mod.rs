@@ -102,8 +102,8 @@ pub(crate) struct Peers {
     incarnation: u64,
     /// When this store takes shards that it never held.
     takeover: Takeover,
-    /// Whether it takes all that lack a replica at once. That ends once none does (PE21).
-    takes_at_once: watch::Sender<bool>,
+    /// The shards that it takes at once, if they lack a replica (PE21).
+    taken_at_once: Mutex<ShardSet>,
     others: Mutex<Others>,
     /// Whether this node holds all that it should.
     ready: watch::Sender<bool>,
@@ -146,7 +146,11 @@ impl Peers {
             own,
             incarnation,
             takeover,
-            takes_at_once: watch::Sender::new(takeover.at_once),
+            taken_at_once: Mutex::new(if takeover.at_once {
+                ShardSet::ALL
+            } else {
+                ShardSet::EMPTY
+            }),
             others,
             ready: watch::Sender::new(false),
             stops: watch::Sender::new(false),
@@ -230,9 +234,26 @@ impl Peers {
         }
     }
 
-    /// Whether this store takes all shards that lack a replica at once.
-    fn takes_at_once(&self) -> bool {
-        *self.takes_at_once.borrow()
+    /// The shards that this store takes at once, if they lack a replica.
+    fn taken_at_once(&self) -> ShardSet {
+        *self.taken_at_once.lock()
+    }
+
+    /// Those of them that an operator, and its room, let it take now.
+    fn may_take_at_once(&self, layout: &ClusterLayout) -> ShardSet {
+        let wishes = self.wishes();
+        let is_drained = wishes.is_some_and(|wishes| steps::is_drained(&wishes, layout, self.own));
+        if is_drained || self.room() != Room::Ample {
+            return ShardSet::EMPTY;
+        }
+        self.taken_at_once()
+    }
+
+    /// Takes no shards at once any more but some. Answers whether none is left.
+    fn end_at_once_but(&self, lacking: &ShardSet) -> bool {
+        let mut taken = self.taken_at_once.lock();
+        *taken = taken.intersection(lacking);
+        taken.is_empty()
     }
 
     /// The store of this process, and the number of its start.

@@ -2,8 +2,9 @@
 //!
 //! # Invariants
 //! - PE5: a node is ready only while it is in sync for each shard that names it, or that it held and that is short of
-//!   replicas. One that lost its store needs all that are short. It also needs the tables of those that it is hot for,
-//!   but of those that others search meanwhile (PE20). And it knows that the record by which it came is sealed: if the store that was alone before dies, it goes on alone.
+//!   replicas. One that lost its store needs those that it takes at once and may copy. It also needs the tables of those
+//!   that it is hot for, but of those that others search meanwhile (PE20). And it knows that the record by which it came is
+//!   sealed: if the store that was alone before dies, it goes on alone.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -17,6 +18,7 @@ use tracing::info;
 
 use super::Peers;
 use super::health::INTERVAL;
+use super::replacement::may_be_copied;
 use crate::engine::Engine;
 
 /// Tells whether the node is ready, as long as it is polled.
@@ -32,8 +34,8 @@ pub(super) async fn run(
         let layout = Arc::clone(&followed.borrow());
         let roles = roles(engine);
         let dead = peers.dead(&layout);
-        let takes_at_once = peers.takes_at_once();
-        let meant = meant(layout.records(), peers.own, &roles, &dead, takes_at_once);
+        let at_once = peers.may_take_at_once(&layout);
+        let meant = meant(layout.records(), peers.own, &roles, &dead, &at_once);
         let reported = |shard, store| peers.epoch_on_disk(engine, shard, store);
         let in_sync = in_sync(layout.records(), peers.own, &roles, reported);
         let unbuilt = engine.unbuilt().difference(&spare(layout.records()));
@@ -75,18 +77,19 @@ fn spare(records: Option<&ShardRecords>) -> ShardSet {
     spare.map(|(shard, _)| *shard).collect()
 }
 
-/// The shards that a store should hold in sync. `takes_at_once` says whether it takes all that are short of replicas, as its
-/// node lost the store that it had.
+/// The shards that a store should hold in sync. `at_once` are those that it takes at once if they are short of replicas, as
+/// its node lost the store that it had.
 fn meant(
     records: Option<&ShardRecords>,
     own: StoreId,
     roles: &Roles,
     dead: &BTreeSet<StoreId>,
-    takes_at_once: bool,
+    at_once: &ShardSet,
 ) -> ShardSet {
     let records = records.into_iter().flatten();
     let meant = records.filter(|(shard, record)| {
-        let comes = takes_at_once || roles.contains_key(shard);
+        let comes = at_once.contains(**shard) && may_be_copied(record, dead);
+        let comes = comes || roles.contains_key(shard);
         record.names(own) || comes && record.is_short_without(dead)
     });
     meant.map(|(shard, _)| *shard).collect()
@@ -130,11 +133,22 @@ mod tests {
     }
 
     /// Whether the first store lacks the shard.
-    fn is_missing(record: &ShardRecord, role: Option<Role>, takes_at_once: bool) -> bool {
+    fn is_missing(record: &ShardRecord, role: Option<Role>, is_at_once: bool) -> bool {
+        is_missing_without(&[], record, role, is_at_once)
+    }
+
+    /// The same while others are dead.
+    fn is_missing_without(
+        dead: &[StoreId],
+        record: &ShardRecord,
+        role: Option<Role>,
+        is_at_once: bool,
+    ) -> bool {
         let roles = role.map(|role| (SHARD, role)).into_iter().collect();
         let records = records(record);
-        let dead = BTreeSet::new();
-        let meant = meant(Some(&records), STORES[0], &roles, &dead, takes_at_once);
+        let dead = dead.iter().copied().collect();
+        let at_once = is_at_once.then_some(SHARD).into_iter().collect();
+        let meant = meant(Some(&records), STORES[0], &roles, &dead, &at_once);
         let in_sync = in_sync(Some(&records), STORES[0], &roles, |_, _| record.epoch);
         !meant.difference(&in_sync).is_empty()
     }
@@ -179,6 +193,12 @@ mod tests {
         // A new node takes them later.
         assert!(!is_missing(&short, None, false));
         assert!(is_missing(&short, None, true));
+        // No store has what it would copy.
+        assert!(is_missing_without(&STORES[1..2], &short, None, true));
+        assert!(!is_missing_without(&STORES[1..], &short, None, true));
+        let mut rebuilt = short.clone();
+        rebuilt.hot = 0;
+        assert!(!is_missing(&rebuilt, None, true));
         let added = short.epoch;
         short.learners.push(Learner {
             store: STORES[0],

@@ -175,9 +175,7 @@ impl Seen {
         note_short(&mut self.short, layout, &dead, now);
         self.own_disk
             .look(now, engine.awaited(), &others.log_delays(now));
-        let long = self.short.iter();
-        let long = long
-            .filter(|(_, since)| peers.takes_at_once() || since.elapsed() >= peers.takeover.after);
+        let long_short = long_short(&self.short, peers);
         let roles = engine.roles().into_iter();
         let roles = roles.map(|(shard, _, role)| (shard, role)).collect();
         // After the roles: a shard that has begun anew since then has no damage.
@@ -211,7 +209,7 @@ impl Seen {
             unbuilt_by_others: records
                 .map(|records| others.unbuilt(records))
                 .unwrap_or_default(),
-            long_short: long.map(|(shard, _)| *shard).collect(),
+            long_short,
             targets: self.aims.look(&wishes.targets, layout),
             is_drained: is_drained(wishes, layout, peers.own),
             moves_are_paused: wishes.moves_are_paused,
@@ -301,10 +299,18 @@ fn each(records: &ShardRecords) -> impl Iterator<Item = (ShardId, &ShardRecord)>
 }
 
 /// Whether an operator lets this node take no shards.
-fn is_drained(wishes: &Wishes, layout: &ClusterLayout, own: StoreId) -> bool {
+pub(super) fn is_drained(wishes: &Wishes, layout: &ClusterLayout, own: StoreId) -> bool {
     let own = layout.node_of(own);
     let own = own.and_then(|node| wishes.settings.get(&node.id));
     own.is_some_and(|settings| settings.is_drained)
+}
+
+/// The shards that were short of replicas for so long that a store may take them that never held them.
+fn long_short(short: &Short, peers: &Peers) -> ShardSet {
+    let (at_once, after) = (peers.taken_at_once(), peers.takeover.after);
+    let mut long = short.clone();
+    long.retain(|shard, since| at_once.contains(*shard) || since.elapsed() >= after);
+    long.into_keys().collect()
 }
 
 /// Since when shards have been short of replicas.

@@ -240,7 +240,9 @@ impl AdminService for AdminGrpc {
         let call = self.call(&request)?;
         let node = decode::node("node", &request.get_ref().node)?;
         call.in_time(call.admin().undrain(&node)).await?;
-        Ok(Response::new(pb::UndrainNodeResponse {}))
+        Ok(Response::new(pb::UndrainNodeResponse {
+            warnings: call.warnings(),
+        }))
     }
 
     async fn replace_node(

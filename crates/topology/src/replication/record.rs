@@ -210,6 +210,11 @@ impl ShardRecord {
         self.in_sync.len() + learners.count() < usize::from(self.want)
     }
 
+    /// Whether fewer replicas are in sync than are wished for.
+    pub fn lacks_replicas(&self) -> bool {
+        self.in_sync.len() < usize::from(self.want)
+    }
+
     /// Whether enough of the stores in sync before it have synced this record, so that no read is proven by the record
     /// before. `synced` tells the epoch that a store has reported; a report never expires.
     pub fn is_sealed(&self, synced: impl Fn(StoreId) -> Epoch) -> bool {

@@ -229,8 +229,9 @@ async fn enter_with(
         ..
     } = role.presence;
     let attempt = async |absence: &Absence| {
-        claim.check_failure().map_err(RegistrationError::from)?;
+        // A failed directory is set aside, and that of another node stays where it is.
         check_name(&**keys, &store).await?;
+        claim.check_failure().map_err(RegistrationError::from)?;
         check_directory(&**keys, claim, accepts_loss).await?;
         check_history(&**keys, claim).await?;
         check_name_is_free(&**keys, &store).await?;
