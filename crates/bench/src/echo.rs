@@ -14,6 +14,7 @@ use futures_util::stream::BoxStream;
 use simshard_client::v1 as pb;
 use simshard_proto::v1::corpus_service_server::SERVICE_NAME;
 use simshard_proto::{CORPUS_SERVICE_DESCRIPTORS, MAX_MESSAGE_BYTES, MatchColumns};
+use simshard_runtime::observed::Observed;
 use simshard_runtime::shutdown;
 use simshard_simhash::Fingerprint;
 use simshard_transport::{Budget, Interface, serve};
@@ -45,6 +46,7 @@ pub async fn run() -> anyhow::Result<()> {
     let interface = Interface {
         descriptors: CORPUS_SERVICE_DESCRIPTORS,
         beside: Default::default(),
+        observed: Observed::default(),
         admits_itself: None,
     };
     let (_ready, is_ready) = watch::channel(true);

@@ -12,6 +12,7 @@ use futures_util::future;
 use simshard_cluster::{ClusterLayout, Corpora, FileStore, MemoryStore, MetadataStore, Node};
 use simshard_node::{NodeConfig, StorageOptions, Takeover};
 use simshard_router::RouterConfig;
+use simshard_runtime::observed::Observed;
 use simshard_storage::is_data_directory;
 use simshard_topology::NodeId;
 use tokio::net::{TcpListener, TcpSocket};
@@ -35,6 +36,9 @@ pub const TIMEOUT: Duration = Duration::from_secs(30);
 /// Corpora beyond which none is created.
 pub const MAX_CORPORA: usize = 1_000;
 
+/// The flag that chooses where a role listens.
+pub(crate) const LISTEN: &str = "--listen";
+
 /// Connections that wait to be accepted.
 const BACKLOG: u32 = 1024;
 
@@ -57,6 +61,8 @@ pub struct EmbeddedConfig {
     pub in_flight_bytes: usize,
     /// How long requests in flight may take after a shutdown began.
     pub drain: Duration,
+    /// Where all roles together show how they fare.
+    pub observed: Observed,
 }
 
 /// A cluster that runs until it is stopped.
@@ -111,12 +117,12 @@ impl EmbeddedCluster {
         if let Some(data) = &config.data {
             check_is_no_node(data)?;
         }
-        let router = bind(config.listen)?;
+        let router = bind(config.listen, LISTEN)?;
         let address = router.local_addr()?;
         let mut sockets = Vec::new();
         let mut nodes = Vec::new();
         for id in &config.nodes {
-            let socket = bind(SocketAddr::from(([127, 0, 0, 1], 0)))?;
+            let socket = bind(SocketAddr::from(([127, 0, 0, 1], 0)), LISTEN)?;
             nodes.push(Node {
                 id: id.clone(),
                 address: format!("http://{}", socket.local_addr()?),
@@ -129,7 +135,7 @@ impl EmbeddedCluster {
         for (id, socket) in config.nodes.iter().zip(sockets) {
             let settings = config.node(id);
             let node = simshard_node::Node::open(settings, Arc::clone(&store)).await?;
-            let listener = listen(socket)?;
+            let listener = listen(socket, LISTEN)?;
             roles.push(Role::start(node_name(id), |stop| {
                 node.serve(listener, stop)
             }));
@@ -139,8 +145,9 @@ impl EmbeddedCluster {
             max_corpora: config.max_corpora,
             in_flight_bytes: config.in_flight_bytes,
             drain: config.drain,
+            observed: config.observed.clone(),
         };
-        let listener = listen(router)?;
+        let listener = listen(router, LISTEN)?;
         let router = Role::start("router".to_owned(), |stop| {
             simshard_router::serve(settings, Arc::clone(&store), listener, stop)
         });
@@ -235,6 +242,7 @@ impl EmbeddedConfig {
             max_corpora: MAX_CORPORA,
             in_flight_bytes: IN_FLIGHT_BYTES,
             drain: DRAIN,
+            observed: Observed::default(),
         }
     }
 
@@ -248,6 +256,7 @@ impl EmbeddedConfig {
             in_flight_bytes: self.in_flight_bytes,
             drain: self.drain,
             takeover: Takeover::default(),
+            observed: self.observed.clone(),
         }
     }
 }
@@ -305,8 +314,9 @@ fn check_is_no_node(data: &Path) -> Result<(), UsageError> {
     }
 }
 
-/// Binds an address; the error names one that is in use. Clients can connect only once the socket listens.
-pub(crate) fn bind(address: SocketAddr) -> anyhow::Result<TcpSocket> {
+/// Binds an address; the error names one that is in use, and the flag that chose it. Clients can connect only once the
+/// socket listens.
+pub(crate) fn bind(address: SocketAddr, flag: &str) -> anyhow::Result<TcpSocket> {
     let bind = || {
         let socket = match address {
             SocketAddr::V4(_) => TcpSocket::new_v4()?,
@@ -318,7 +328,7 @@ pub(crate) fn bind(address: SocketAddr) -> anyhow::Result<TcpSocket> {
         Ok::<_, io::Error>(socket)
     };
     bind().map_err(|error| {
-        let problem = cannot_listen(&address);
+        let problem = cannot_listen(&address, flag);
         if is_no_address_here(&error) {
             UsageError(format!("{problem}: {error}")).into()
         } else {
@@ -336,16 +346,16 @@ fn is_no_address_here(error: &io::Error) -> bool {
 }
 
 /// Lets others connect.
-pub(crate) fn listen(socket: TcpSocket) -> anyhow::Result<TcpListener> {
+pub(crate) fn listen(socket: TcpSocket, flag: &str) -> anyhow::Result<TcpListener> {
     let address = socket.local_addr()?;
     // Two sockets may share an address until one of them listens.
     socket
         .listen(BACKLOG)
-        .with_context(|| cannot_listen(&address))
+        .with_context(|| cannot_listen(&address, flag))
 }
 
-fn cannot_listen(address: &SocketAddr) -> String {
-    format!("cannot listen on {address}: choose another with --listen")
+fn cannot_listen(address: &SocketAddr, flag: &str) -> String {
+    format!("cannot listen on {address}: choose another with {flag}")
 }
 
 #[cfg(test)]

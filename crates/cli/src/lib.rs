@@ -67,7 +67,7 @@ pub enum Command {
     /// Find the near-duplicates among files, on a cluster of three nodes in this process
     Demo(demo::DemoArgs),
     /// Run a router and a node in one process, or one of the two
-    Serve(serve::ServeArgs),
+    Serve(Box<serve::ServeArgs>),
     /// Begin a cluster, look at it, move its shards, scrub them, upgrade it, or force it on
     #[command(subcommand)]
     Cluster(cluster::ClusterCommand),

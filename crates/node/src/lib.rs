@@ -14,6 +14,7 @@ mod fresh_start;
 mod grpc;
 mod installing;
 mod membership;
+mod metrics;
 mod patience;
 mod peers;
 mod reconcile;

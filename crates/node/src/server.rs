@@ -8,6 +8,7 @@ use std::time::Duration;
 use simshard_cluster::{ClusterLayout, MetadataError, MetadataStore};
 use simshard_proto::shard::v1::shard_service_server::ShardServiceServer;
 use simshard_proto::{MAX_MESSAGE_BYTES, MAX_SHARD_REQUEST_BYTES, SHARD_SERVICE_DESCRIPTORS};
+use simshard_runtime::observed::Observed;
 use simshard_storage::{Claim, Failure, Holding, InstallFailure, OpenError, Options, Store};
 use simshard_topology::replication::ShardRecords;
 use simshard_topology::{MapDigest, NodeId, ShardSet};
@@ -20,6 +21,7 @@ use tracing::info;
 use crate::engine::{CorpusRecords, Engine, Threads};
 use crate::grpc::ShardGrpc;
 use crate::membership::Membership;
+use crate::metrics::Nodes;
 use crate::peers::Takeover;
 use crate::reconcile::reconcile;
 use crate::registration::{Registration, RegistrationError};
@@ -44,6 +46,8 @@ pub struct NodeConfig {
     pub drain: Duration,
     /// When the node takes shards that it never held, if it has registered itself.
     pub takeover: Takeover,
+    /// Where it shows how it fares.
+    pub observed: Observed,
 }
 
 /// Why a node could not serve, or serves no longer.
@@ -171,10 +175,9 @@ impl Node {
             membership,
         } = self;
         let membership = membership.as_ref();
-        if let Some(membership) = membership {
-            membership.check()?;
-        }
+        membership.map(Membership::check).transpose()?;
         say_serving(&config.node, &followed.borrow());
+        Nodes::show(&config.observed, config.node.clone(), &engine);
         let stopping = CancellationToken::new();
         let grpc = ShardGrpc {
             engine: Arc::clone(&engine),
@@ -189,6 +192,7 @@ impl Node {
             Interface {
                 descriptors: SHARD_SERVICE_DESCRIPTORS,
                 beside: Default::default(),
+                observed: config.observed,
                 admits_itself: Some(WORK_PATH),
             },
             listener,

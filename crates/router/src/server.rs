@@ -6,6 +6,7 @@ use std::time::Duration;
 use simshard_cluster::{MetadataError, MetadataStore};
 use simshard_proto::v1::corpus_service_server::CorpusServiceServer;
 use simshard_proto::{MAX_MESSAGE_BYTES, ROUTER_DESCRIPTORS};
+use simshard_runtime::observed::Observed;
 use simshard_transport::{self as transport, Budget, Interface};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
@@ -28,6 +29,8 @@ pub struct RouterConfig {
     pub max_corpora: usize,
     /// How long requests in flight may take after a shutdown began.
     pub drain: Duration,
+    /// Where it shows how it fares.
+    pub observed: Observed,
 }
 
 /// Why a router could not serve.
@@ -75,6 +78,7 @@ pub async fn serve(
         Interface {
             descriptors: ROUTER_DESCRIPTORS,
             beside: Routes::new(operators),
+            observed: config.observed,
             admits_itself: None,
         },
         listener,

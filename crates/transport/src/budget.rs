@@ -34,6 +34,16 @@ impl Budget {
         }))
     }
 
+    /// How many bytes there are.
+    pub(crate) fn limit(&self) -> usize {
+        self.0.limit
+    }
+
+    /// How many of them are taken now.
+    pub(crate) fn used(&self) -> usize {
+        self.0.used.load(Ordering::Relaxed)
+    }
+
     /// Takes `bytes` bytes if they are left.
     #[must_use]
     pub fn try_take(&self, bytes: usize) -> Option<Taken> {

@@ -10,7 +10,10 @@ mod budget;
 mod connections;
 mod deadline;
 mod headers;
+mod health;
 mod incoming;
+mod measured;
+mod metrics;
 mod places;
 mod shares;
 
@@ -19,6 +22,7 @@ use std::time::Duration;
 
 use simshard_proto::endpoint::{KEEPALIVE, KEEPALIVE_TIMEOUT, STREAM_WINDOW};
 use simshard_proto::{MAX_MESSAGE_BYTES, Reason, Violations};
+use simshard_runtime::observed::Observed;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
@@ -27,7 +31,6 @@ use tonic::server::NamedService;
 use tonic::service::Routes;
 use tonic::transport::Server;
 use tonic::{Code, Status};
-use tonic_health::ServingStatus;
 use tower::Service;
 use tower::layer::layer_fn;
 use tower::util::MapResponseLayer;
@@ -39,6 +42,9 @@ pub use budget::{Budget, Taken};
 use deadline::AnswerInTime;
 pub use deadline::client_timeout;
 use headers::CheckHeaders;
+use health::Health;
+use measured::Measured;
+use metrics::Requests;
 pub use places::{Place, Places};
 pub use shares::Peer;
 
@@ -81,6 +87,8 @@ pub struct Interface {
     pub descriptors: &'static [u8],
     /// Other services at the same listener. Health is that of the first one alone.
     pub beside: Routes,
+    /// Where it is shown how its requests fare, and whether it is ready.
+    pub observed: Observed,
     /// The path of a stream whose messages are admitted beyond the budget. Its handler refuses their items one by one,
     /// where an error would end the stream for all of them.
     pub admits_itself: Option<&'static str>,
@@ -103,17 +111,17 @@ where
     S: NamedService + Clone + Send + Sync + 'static,
     S::Future: Send + 'static,
 {
-    let (health, health_service) = tonic_health::server::health_reporter();
-    let set_health = async |is_ready| {
-        let status = status_of(is_ready);
-        health.set_service_status(S::NAME, status).await;
-    };
+    let (reporter, health_service) = tonic_health::server::health_reporter();
+    let health = Health::new(S::NAME, reporter, &interface.observed);
     let is_ready = *ready.borrow_and_update();
-    set_health(is_ready).await;
+    health.set(is_ready).await;
     let reflection = tonic_reflection::server::Builder::configure()
         .register_encoded_file_descriptor_set(interface.descriptors)
         .build_v1()?;
+    let requests: Requests = interface.observed.metrics();
+    let methods = requests.of_server(S::NAME, interface.descriptors, &budget);
     let server = server()
+        .layer(layer_fn(|inner| Measured::new(inner, &methods)))
         .layer(layer_fn(CheckHeaders))
         .layer(layer_fn(AnswerInTime))
         .layer(Admission::new(budget, interface.admits_itself))
@@ -122,20 +130,10 @@ where
         .add_service(service)
         .add_service(health_service)
         .add_service(reflection)
-        .serve_with_incoming_shutdown(incoming::connections(listener), async {
-            let follow = async {
-                while ready.changed().await.is_ok() {
-                    let is_ready = *ready.borrow_and_update();
-                    set_health(is_ready).await;
-                }
-                std::future::pending::<()>().await;
-            };
-            tokio::select! {
-                () = shutdown.cancelled() => {}
-                () = follow => {}
-            }
-            set_health(false).await;
-        });
+        .serve_with_incoming_shutdown(
+            incoming::connections(listener),
+            health.follow(ready, shutdown),
+        );
     let cut_off = async {
         shutdown.cancelled().await;
         tokio::time::sleep(grace).await;
@@ -146,14 +144,6 @@ where
             warn!(service = S::NAME, ?grace, "requests in flight were cut off");
             Ok(())
         }
-    }
-}
-
-const fn status_of(is_ready: bool) -> ServingStatus {
-    if is_ready {
-        ServingStatus::Serving
-    } else {
-        ServingStatus::NotServing
     }
 }
 

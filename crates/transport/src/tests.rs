@@ -152,6 +152,7 @@ async fn listen() -> (SocketAddr, Slow, Serving) {
         let budget = Budget::new(usize::MAX);
         let never = CancellationToken::new();
         let interface = Interface {
+            observed: Observed::default(),
             descriptors: CORPUS_SERVICE_DESCRIPTORS,
             beside: Default::default(),
             admits_itself: None,

@@ -7,6 +7,7 @@ use futures_util::{StreamExt, stream};
 use simshard_client::{Client, Reason, v1};
 use simshard_cluster::{ClusterLayout, MemoryStore, Node};
 use simshard_router::RouterConfig;
+use simshard_runtime::observed::Observed;
 use simshard_testkit::{StallingProxy, TestCluster};
 use tokio::net::TcpListener;
 use tokio::task::block_in_place;
@@ -48,6 +49,7 @@ async fn router(cluster: &TestCluster, link: &StallingProxy) -> Stub {
         max_corpora: 1000,
         in_flight_bytes: BUDGET,
         drain: Duration::from_secs(1),
+        observed: Observed::default(),
     };
     let (store, end) = (MemoryStore::new(layout), CancellationToken::new());
     tokio::spawn(simshard_router::serve(

@@ -51,6 +51,7 @@ mod roles;
 mod scrubs;
 mod searches_without_a_node;
 mod short_absences;
+mod side_ports;
 mod slow_disk;
 mod staged_plans;
 mod stale_replicas;

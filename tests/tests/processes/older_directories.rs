@@ -30,7 +30,7 @@ fn some(numbers: std::ops::Range<u64>) -> Queries {
     Queries::Fingerprints(numbers.map(spread).collect())
 }
 
-async fn create(client: &Client, name: &str) {
+pub(crate) async fn create(client: &Client, name: &str) {
     let create = || v1::CreateCorpusRequest {
         name: name.to_owned(),
         ..v1::CreateCorpusRequest::default()
@@ -39,7 +39,7 @@ async fn create(client: &Client, name: &str) {
     created.await.unwrap();
 }
 
-async fn insert(client: &Client, corpus: &str, numbers: std::ops::Range<u64>) {
+pub(crate) async fn insert(client: &Client, corpus: &str, numbers: std::ops::Range<u64>) {
     let documents = || Documents {
         keys: some(numbers.clone()),
         ids: vec![],
@@ -49,7 +49,7 @@ async fn insert(client: &Client, corpus: &str, numbers: std::ops::Range<u64>) {
 }
 
 /// How many of these are found, in an answer that says it is complete.
-async fn found(client: &Client, corpus: &str, numbers: std::ops::Range<u64>) -> usize {
+pub(crate) async fn found(client: &Client, corpus: &str, numbers: std::ops::Range<u64>) -> usize {
     let find = async || -> Result<usize, ClientError> {
         let options = SearchSpec {
             max_distance: Some(0),

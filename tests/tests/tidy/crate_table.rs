@@ -16,7 +16,8 @@ const TABLE: [(&str, &[&str], &[&str]); 17] = [
     ("simhash", &[], &[]),
     ("topology", &[], &[]),
     ("proto", &["simhash", "topology"], &[]),
-    ("transport", &["proto"], &[]),
+    // `runtime` owns what a process shows of itself: its metrics, and whether it is ready.
+    ("transport", &["proto", "runtime"], &[]),
     ("storage", &["simhash", "topology"], &[]),
     // `runtime` owns how the place of a mistake in a TOML file is told.
     ("cluster", &["topology", "runtime"], &[]),
@@ -30,6 +31,7 @@ const TABLE: [(&str, &[&str], &[&str]); 17] = [
             "transport",
             "storage",
             "cluster",
+            "runtime",
         ],
         &[],
     ),
@@ -44,6 +46,7 @@ const TABLE: [(&str, &[&str], &[&str]); 17] = [
             "transport",
             "cluster",
             "admin",
+            "runtime",
         ],
         &[],
     ),

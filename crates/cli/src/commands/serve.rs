@@ -2,8 +2,10 @@
 
 mod config;
 mod embedded;
+mod entering;
 mod patience;
 mod roles;
+mod side_port;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -98,6 +100,10 @@ pub struct ProcessArgs {
     /// How long requests in flight may take after a shutdown began, in seconds [default: 10]
     #[arg(long, value_name = "SECONDS", env = "SIMSHARD_DRAIN_SECONDS")]
     pub drain_seconds: Option<u32>,
+    /// Where it answers over HTTP whether it lives and is ready, and its metrics: /livez, /readyz, /metrics. Nowhere unless
+    /// given
+    #[arg(long, value_name = "ADDRESS", env = "SIMSHARD_HTTP")]
+    pub http: Option<SocketAddr>,
     /// Form of the log on standard error: human or json
     #[arg(
         long,
@@ -193,7 +199,7 @@ pub fn run(args: &ServeArgs) -> anyhow::Result<()> {
     match &args.role {
         None => {
             logging::init(args.process.log_format, Level::INFO)?;
-            embedded::run(config::embedded(args)?)
+            embedded::run(config::embedded(args)?, args.process.http)
         }
         Some(RoleCommand::Node(args)) => {
             logging::init(args.role.process.log_format, Level::INFO)?;

@@ -12,6 +12,7 @@ use simshard_cluster::{KeyValueStore, key_values_with};
 use simshard_node::{NodeConfig, StorageOptions, Takeover};
 use simshard_router::RouterConfig;
 use simshard_runtime::config::load;
+use simshard_runtime::observed::Observed;
 use simshard_topology::NodeId;
 
 use super::{NodeArgs, RoleArgs, RouterRoleArgs, ServeArgs, seconds, threads_or_cores};
@@ -66,6 +67,8 @@ pub struct RawNodeConfig {
     pub in_flight_mib: Option<u32>,
     /// How long requests in flight may take after a shutdown began.
     pub drain_seconds: Option<u32>,
+    /// Where its side port is.
+    pub http: Option<SocketAddr>,
 }
 
 /// The configuration file of a router.
@@ -96,6 +99,8 @@ pub struct RawRouterConfig {
     pub in_flight_mib: Option<u32>,
     /// How long requests in flight may take after a shutdown began.
     pub drain_seconds: Option<u32>,
+    /// Where its side port is.
+    pub http: Option<SocketAddr>,
 }
 
 /// A role of a cluster, ready to start.
@@ -105,6 +110,8 @@ pub(super) struct Role<A, C> {
     pub(super) metadata: Place,
     /// Where it answers.
     pub(super) presence: A,
+    /// Where its side port is, if it has one.
+    pub(super) http: Option<SocketAddr>,
     /// The configuration of the role itself.
     pub(super) config: C,
 }
@@ -157,6 +164,7 @@ pub(super) fn embedded(args: &ServeArgs) -> anyhow::Result<EmbeddedConfig> {
         max_corpora: max_corpora(args.limits.max_corpora)?,
         in_flight_bytes: in_flight(args.process.in_flight_mib)?,
         drain: drain(args.process.drain_seconds),
+        observed: Observed::default(),
     })
 }
 
@@ -192,6 +200,7 @@ pub(super) fn node(args: &NodeArgs) -> anyhow::Result<NodeRole> {
         threads: threads_or_cores(threads),
         in_flight_bytes: in_flight(process.in_flight_mib.or(file.in_flight_mib))?,
         drain: drain(process.drain_seconds.or(file.drain_seconds)),
+        observed: Observed::default(),
     };
     Ok(Role {
         metadata: place(&args.role, file.cluster, file.metadata, access)?,
@@ -201,6 +210,7 @@ pub(super) fn node(args: &NodeArgs) -> anyhow::Result<NodeRole> {
             publish: publish.map_or(PUBLISH, seconds),
             accepts_loss: args.accept_lost_changes,
         },
+        http: process.http.or(file.http),
         config,
     })
 }
@@ -223,10 +233,12 @@ pub(super) fn router(args: &RouterRoleArgs) -> anyhow::Result<RouterRole> {
         max_corpora: max_corpora(args.limits.max_corpora.or(file.max_corpora))?,
         in_flight_bytes: in_flight(process.in_flight_mib.or(file.in_flight_mib))?,
         drain: drain(process.drain_seconds.or(file.drain_seconds)),
+        observed: Observed::default(),
     };
     Ok(Role {
         metadata: place(&args.role, file.cluster, file.metadata, access)?,
         presence: listen.unwrap_or(SocketAddr::from(([127, 0, 0, 1], 7460))),
+        http: process.http.or(file.http),
         config,
     })
 }
@@ -355,7 +367,7 @@ mod tests {
         let Command::Serve(args) = cli.command else {
             panic!("{args:?} does not serve");
         };
-        args
+        *args
     }
 
     fn parse(args: &[&str]) -> RoleCommand {

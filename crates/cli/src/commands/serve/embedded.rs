@@ -1,11 +1,13 @@
 //! `simshard serve` without a role: a router and a node in one process.
 
+use std::net::SocketAddr;
+
 use simshard_client::{Client, ClientError, Reason, v1};
 use simshard_runtime::shutdown;
 use simshard_simhash::Recipe;
 use tracing::warn;
 
-use super::roles;
+use super::{roles, side_port};
 use crate::connection::block_on;
 use crate::embedded::{EmbeddedCluster, EmbeddedConfig};
 use crate::say;
@@ -13,23 +15,29 @@ use crate::say;
 /// The corpus that is there from the start.
 const CORPUS: &str = "default";
 
-pub(super) fn run(config: EmbeddedConfig) -> anyhow::Result<()> {
+pub(super) fn run(config: EmbeddedConfig, http: Option<SocketAddr>) -> anyhow::Result<()> {
     block_on(async {
-        let shutdown = shutdown::on_signals()?;
-        if config.data.is_some() {
-            roles::open_enough_files();
-        }
-        let start = EmbeddedCluster::start(config);
-        let Some(cluster) = shutdown.run_until_cancelled(start).await else {
-            return Ok(());
-        };
-        let mut cluster = cluster?;
-        make_corpus(&cluster.url()).await?;
-        say::print(format!("listening on {}", cluster.url()))?;
-        let outcome = cluster.run_until(&shutdown).await;
-        let stopped = cluster.stop().await;
-        outcome.and(stopped)
+        let side_port = side_port::reserve(http)?;
+        let observed = config.observed.clone();
+        side_port::beside(side_port, observed, serve(config)).await
     })
+}
+
+async fn serve(config: EmbeddedConfig) -> anyhow::Result<()> {
+    let shutdown = shutdown::on_signals()?;
+    if config.data.is_some() {
+        roles::open_enough_files();
+    }
+    let start = EmbeddedCluster::start(config);
+    let Some(cluster) = shutdown.run_until_cancelled(start).await else {
+        return Ok(());
+    };
+    let mut cluster = cluster?;
+    make_corpus(&cluster.url()).await?;
+    say::print(format!("listening on {}", cluster.url()))?;
+    let outcome = cluster.run_until(&shutdown).await;
+    let stopped = cluster.stop().await;
+    outcome.and(stopped)
 }
 
 async fn make_corpus(url: &str) -> Result<(), ClientError> {

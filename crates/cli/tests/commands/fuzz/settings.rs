@@ -32,6 +32,7 @@ struct Settings {
     listen: Option<SocketAddr>,
     threads: Option<u16>,
     drain_seconds: Option<u32>,
+    http: Option<SocketAddr>,
 }
 
 /// What TOML is made of.
@@ -72,13 +73,15 @@ const TOML: [&str; 34] = [
     "😀",
 ];
 
-const SETTINGS: [&str; 10] = [
+const SETTINGS: [&str; 12] = [
     "cluster = \"cluster.toml\"\n",
     "name = 'n1'\n",
     "listen = \"127.0.0.1:7470\"\n",
     "threads = 8\n",
     "threads = 65536\n",
     "drain_seconds = 10\n",
+    "http = \"127.0.0.1:7471\"\n",
+    "http = 7471\n",
     "drain_seconds = -1\n",
     "listen = ",
     "name",

@@ -1,0 +1,153 @@
+//! What a process shows on its side port: whether it lives and is ready, and its metrics.
+
+use std::collections::BTreeSet;
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+
+use simshard_testkit::{End, ProcessCluster, Shape, binary, free_addresses, run, until};
+use tokio::task::block_in_place;
+
+use crate::older_directories::{create, found, insert};
+
+/// The status and the body that a side port answers; none while nothing listens there.
+fn get(side_port: SocketAddr, path: &str) -> Option<(String, String)> {
+    let mut stream = TcpStream::connect(side_port).ok()?;
+    let request = format!("GET {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n");
+    stream.write_all(request.as_bytes()).ok()?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).ok()?;
+    let (head, body) = answer.split_once("\r\n\r\n")?;
+    let status = head.lines().next()?.split(' ').nth(1)?;
+    Some((status.to_owned(), body.to_owned()))
+}
+
+fn is_ready(side_port: SocketAddr) -> bool {
+    get(side_port, "/readyz").is_some_and(|(status, _)| status == "200")
+}
+
+/// The value of a metric, by its name and all of its labels.
+fn value(side_port: SocketAddr, metric: &str) -> f64 {
+    let (_, metrics) = get(side_port, "/metrics").unwrap();
+    let line = metrics
+        .lines()
+        .find_map(|line| line.strip_prefix(&format!("{metric} ")));
+    line.unwrap_or_else(|| panic!("no {metric}:\n{metrics}"))
+        .parse()
+        .unwrap()
+}
+
+/// OB2. It lives as soon as it starts, and is ready once it holds all its shards in sync.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_node_shows_that_it_lives_is_ready_and_what_it_holds() {
+    let mut cluster = ProcessCluster::start(Shape::of(2).with_replicas(2));
+    let client = cluster.client();
+    create(&client, "crawl").await;
+    let side_port = free_addresses(1)[0];
+    block_in_place(|| {
+        cluster.end_node(0, End::Stopped);
+        cluster.start_node_with(0, &["--http", &side_port.to_string()]);
+    });
+    assert_eq!(get(side_port, "/livez").unwrap().0, "200");
+    until("it is ready", async || is_ready(side_port)).await;
+    insert(&client, "crawl", 0..50).await;
+    assert_eq!(found(&client, "crawl", 0..50).await, 50);
+    let shards = |state: &str| {
+        value(
+            side_port,
+            &format!(r#"simshard_node_shards{{node="n1",state="{state}"}}"#),
+        )
+    };
+    for (state, expected) in [
+        ("in_sync", 256.0),
+        ("hot", 256.0),
+        ("copying", 0.0),
+        ("damaged", 0.0),
+    ] {
+        assert_eq!(shards(state), expected, "{state}");
+    }
+    assert!(value(side_port, r#"simshard_node_log_records_total{node="n1"}"#) > 0.0);
+    // It answers nothing once it has ended.
+    block_in_place(|| cluster.end_node(0, End::Stopped));
+    assert_eq!(get(side_port, "/livez"), None);
+}
+
+/// A router and a node in one process show what both do, in one text.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_single_process_shows_what_its_router_and_its_node_do() {
+    let [side_port, listen] = free_addresses(2)[..] else {
+        panic!("two were asked for");
+    };
+    let args = [
+        "serve",
+        "--listen",
+        &listen.to_string(),
+        "--http",
+        &side_port.to_string(),
+    ];
+    let serving = simshard_testkit::Process::serve(binary(), args);
+    until("it is ready", async || is_ready(side_port)).await;
+    let listed =
+        block_in_place(|| run(binary(), ["corpus", "list", "--router", serving.url()], ""));
+    assert!(listed.status.success(), "{listed:?}");
+    let list = r#"simshard_transport_request_seconds_count{service="simshard.v1.CorpusService",method="ListCorpora",code="OK"}"#;
+    assert!(value(side_port, list) >= 1.0);
+    for service in [
+        "simshard.v1.CorpusService",
+        "simshard.shard.v1.ShardService",
+    ] {
+        let limit = format!(r#"simshard_transport_in_flight_limit_bytes{{service="{service}"}}"#);
+        assert!(value(side_port, &limit) > 1e6, "{service}");
+    }
+    let find = [
+        "find",
+        "--corpus",
+        "none",
+        "--router",
+        serving.url(),
+        "--format",
+        "hashes",
+    ];
+    let refused = block_in_place(|| run(binary(), find, "7\n"));
+    assert!(!refused.status.success(), "{refused:?}");
+    let (_, metrics) = get(side_port, "/metrics").unwrap();
+    assert!(
+        metrics.contains(r#"reason="CORPUS_NOT_FOUND"} 1"#),
+        "{metrics}"
+    );
+    assert_eq!(shown(side_port), on_the_page());
+    let taken = run(
+        binary(),
+        [
+            "serve",
+            "--listen",
+            "127.0.0.1:0",
+            "--http",
+            &side_port.to_string(),
+        ],
+        "",
+    );
+    let told = String::from_utf8(taken.stderr).unwrap();
+    assert!(told.contains("choose another with --http"), "{told}");
+}
+
+/// The names of all metrics that a process shows.
+fn shown(side_port: SocketAddr) -> BTreeSet<String> {
+    let (_, metrics) = get(side_port, "/metrics").unwrap();
+    let types = metrics
+        .lines()
+        .filter_map(|line| line.strip_prefix("# TYPE "));
+    let names = types.map(|line| line.split(' ').next().unwrap().to_owned());
+    names.collect()
+}
+
+/// The names of all metrics on the page for operators. Those of counters end in `_total` there.
+fn on_the_page() -> BTreeSet<String> {
+    let page = include_str!("../../../docs/operating.md");
+    let (_, section) = page.split_once("\n## Metrics\n").unwrap();
+    let section = section.split("\n## ").next().unwrap();
+    let rows = section.lines().filter(|line| line.starts_with("| `"));
+    let firsts = rows.map(|row| row.split('|').nth(1).unwrap());
+    let names = firsts.flat_map(|names| names.split('`').skip(1).step_by(2));
+    let names = names.map(|name| name.strip_suffix("_total").unwrap_or(name).to_owned());
+    names.collect()
+}
