@@ -115,9 +115,10 @@ where
     let health = Health::new(S::NAME, reporter, &interface.observed);
     let is_ready = *ready.borrow_and_update();
     health.set(is_ready).await;
-    let reflection = tonic_reflection::server::Builder::configure()
-        .register_encoded_file_descriptor_set(interface.descriptors)
-        .build_v1()?;
+    let reflection = || {
+        tonic_reflection::server::Builder::configure()
+            .register_encoded_file_descriptor_set(interface.descriptors)
+    };
     let requests: Requests = interface.observed.metrics();
     let methods = requests.of_server(S::NAME, interface.descriptors, &budget);
     let server = server()
@@ -129,7 +130,9 @@ where
         .add_routes(interface.beside)
         .add_service(service)
         .add_service(health_service)
-        .add_service(reflection)
+        .add_service(reflection().build_v1()?)
+        // Many tools know this one only.
+        .add_service(reflection().build_v1alpha()?)
         .serve_with_incoming_shutdown(
             incoming::connections(listener),
             health.follow(ready, shutdown),

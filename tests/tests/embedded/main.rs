@@ -11,6 +11,7 @@ mod lost_nodes;
 mod moved_nodes;
 mod own_router;
 mod races;
+mod reflection;
 mod refusals;
 mod requests;
 mod router_oracle;

@@ -121,7 +121,7 @@ async fn methods_that_are_not_there_are_refused_with_a_reason() {
             &format!("{service}/Guess"),
             "/simshard.v0.CorpusService/Insert",
             "/grpc.health.v1.Health/Guess",
-            "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo",
+            "/grpc.reflection.v1alpha.ServerReflection/Guess",
             "/",
         ] {
             let (_, status) = ask(server, request(path, &[], EMPTY)).await;

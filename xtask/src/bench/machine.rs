@@ -42,7 +42,7 @@ impl Machine {
             number.trim().parse::<u64>().ok()
         });
         Self {
-            processor: field(&cpus, "model name").unwrap_or("unknown").to_owned(),
+            processor: processor(&cpus),
             level: String::new(),
             is_limited: false,
             threads: thread::available_parallelism().map_or(1, usize::from),
@@ -61,6 +61,16 @@ impl Machine {
             is_limited,
             ..self
         }
+    }
+}
+
+/// The name of a processor, by the text of `/proc/cpuinfo`. Machines to rent have the same name for several generations,
+/// so it has the family and the model too, where there are any.
+fn processor(cpus: &str) -> String {
+    let name = field(cpus, "model name").unwrap_or("unknown");
+    match (field(cpus, "cpu family"), field(cpus, "model")) {
+        (Some(family), Some(model)) => format!("{name} (family {family}, model {model})"),
+        _ => name.to_owned(),
     }
 }
 
@@ -84,6 +94,16 @@ mod tests {
         let text = "processor\t: 0\nmodel name\t: Fast 1\n\nprocessor\t: 1\nmodel name\t: Fast 2\n";
         assert_eq!(field(text, "model name"), Some("Fast 1"));
         assert_eq!(field(text, "bogomips"), None);
+    }
+
+    #[test]
+    fn generations_of_one_name_are_told_apart() {
+        let of =
+            |model: u8| format!("cpu family\t: 25\nmodel\t\t: {model}\nmodel name\t: Slow EPYC\n");
+        assert_eq!(processor(&of(17)), "Slow EPYC (family 25, model 17)");
+        assert_ne!(processor(&of(17)), processor(&of(1)));
+        assert_eq!(processor("model name : Neoverse\n"), "Neoverse");
+        assert_eq!(processor(""), "unknown");
     }
 
     #[test]

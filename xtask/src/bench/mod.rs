@@ -9,4 +9,4 @@ pub(crate) mod scaling;
 pub(crate) use figures::Programs;
 pub(crate) use machine::Machine;
 pub(crate) use page::{constants, page};
-pub(crate) use rows::{Case, Measured, cases};
+pub(crate) use rows::{Case, Group, Measured, cases};

@@ -7,9 +7,11 @@ use super::rows::{Measured, Target, Unit, cases};
 const HEAD: &str = "\
 # Benchmarks
 
-Written by `cargo xtask bench`, which builds the release binary, measures every row and puts the
-medians here. Each machine has a section for each level of its instructions, the newest first; `--level avx2` measures
-a level below the machine's best one, in a section of its own. *Target* is what the
+Written by `cargo xtask bench`, which builds the release binary, measures the rows and puts the
+medians here, in about ten minutes. `--replicas` measures those of clusters that lose nodes or are reshaped
+(`replicas-…`, `failover-…`, `reshape-…`), in about an hour. Each machine has a section for each level of its
+instructions, the newest first; `--level avx2` measures a level below the machine's best one, in a section of its own. A
+section is of one generation of processors, by family and model; those of before 2026-11-29 do not tell. *Target* is what the
 project asks of itself on a machine with two cores of 2024 or later; where a row misses it, the notes say why, by the
 row's name. *Took* is the time of one run, which rows that are measured together share. Of `bench engine`,
 `bench batch` and `bench cluster` the answers behind every figure are checked: all of them at n = 100,000, before

@@ -99,13 +99,24 @@ impl Measured {
     }
 }
 
+/// What is measured in one go. All but the first takes long, and an option asks for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Group {
+    /// Corpora in one process, files, and a cluster of nodes that stay.
+    Steady,
+    /// Clusters with replicas: nodes fail, and shards move.
+    Replicas,
+    /// A cluster that grows.
+    Scaling,
+}
+
 /// The rows that a run gives a value each.
 pub(crate) struct Case {
     pub(crate) rows: Vec<Promise>,
     /// Heavy cases run fewer times.
     is_heavy: bool,
-    /// It takes so long that `--scaling` measures it, and other runs do only if they name it.
-    pub(crate) is_of_scaling: bool,
+    /// When it is measured without being named.
+    pub(crate) group: Group,
     measure: fn(&Programs) -> anyhow::Result<Vec<f64>>,
 }
 
@@ -114,7 +125,7 @@ impl Case {
         Self {
             rows: rows.to_vec(),
             is_heavy: false,
-            is_of_scaling: false,
+            group: Group::Steady,
             measure,
         }
     }
@@ -128,7 +139,7 @@ impl Case {
 
     fn of_scaling(rows: &[Promise], measure: fn(&Programs) -> anyhow::Result<Vec<f64>>) -> Self {
         Self {
-            is_of_scaling: true,
+            group: Group::Scaling,
             ..Self::heavy(rows, measure)
         }
     }
@@ -174,9 +185,14 @@ pub(crate) fn cases() -> Vec<Case> {
     let mut cases = engine::cases();
     cases.extend(batch::cases());
     cases.extend(cluster::cases());
-    cases.extend(failures::cases());
-    cases.extend(reshaping::cases());
     cases.extend(python::cases());
+    let of_replicas = cluster::replica_cases().into_iter();
+    let of_replicas = of_replicas.chain(failures::cases());
+    let of_replicas = of_replicas.chain(reshaping::cases());
+    cases.extend(of_replicas.map(|case| Case {
+        group: Group::Replicas,
+        ..case
+    }));
     cases
 }
 

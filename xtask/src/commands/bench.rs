@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use anyhow::{Context, bail};
 
 use crate::bench::scaling::{self, Scaling};
-use crate::bench::{self, Case, Machine, Measured, Programs};
+use crate::bench::{self, Case, Group, Machine, Measured, Programs};
 use crate::process;
 use crate::tools;
 use crate::workspace::Workspace;
@@ -21,13 +21,13 @@ const CONSTANTS: &str = "crates/cli/src/commands/size/measured.json";
 
 /// Measure what the project promises of speed and memory, and write docs/benchmarks.md
 ///
-/// Writes what `simshard size` estimates by too. Takes about half an hour and wants a machine that does nothing else. Installs FAISS into
-/// target/tools/faiss, saying so first. Each machine and level has a section of its own on the page. With --only the section is
-/// printed, and written with --write: its other rows stay.
+/// Writes what `simshard size` estimates by too. Takes about ten minutes and wants a machine that does nothing else. Installs
+/// FAISS into target/tools/faiss, saying so first. Each machine and level has a section of its own on the page. With --only
+/// the section is printed, and written with --write: its other rows stay.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
     /// Runs of every row; heavy rows get half as many, rounded up
-    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u8).range(1..))]
+    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u8).range(1..))]
     runs: u8,
     /// Measure only this row and those of the same run, and print the page instead of writing it;
     /// may be given several times
@@ -39,6 +39,9 @@ pub(crate) struct Arguments {
     /// Let the program use no instructions beyond this level, such as avx2
     #[arg(long, value_name = "LEVEL")]
     level: Option<String>,
+    /// Measure clusters with replicas instead, whose nodes fail and whose shards move, in about an hour
+    #[arg(long, conflicts_with_all = ["only", "write", "scaling"])]
+    replicas: bool,
     /// Measure how costs grow with a corpus instead, in about half an hour with 12 GB of memory; write docs/scaling.md, its
     /// picture, and one row of docs/benchmarks.md
     #[arg(long, value_name = "PART", value_enum, num_args = 0..=1, default_missing_value = "all", conflicts_with_all = ["only", "write"])]
@@ -55,7 +58,12 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         }
         return Ok(ExitCode::SUCCESS);
     }
-    let cases = chosen(&arguments.only)?;
+    let group = if arguments.replicas {
+        Group::Replicas
+    } else {
+        Group::Steady
+    };
+    let cases = chosen(group, &arguments.only)?;
     // Before the build, which is work as well.
     let machine = Machine::this();
     let workspace = Workspace::locate(false)?;
@@ -135,8 +143,8 @@ fn measure(cases: Vec<Case>, programs: &Programs, runs: usize) -> anyhow::Result
     Ok(measured)
 }
 
-/// The cases with the named rows, or all but those of `--scaling`. Rows of one case are measured, and shown, together.
-fn chosen(names: &[String]) -> anyhow::Result<Vec<Case>> {
+/// The cases with the named rows, or those of a group if none is named. Rows of one case are measured, and shown, together.
+fn chosen(group: Group, names: &[String]) -> anyhow::Result<Vec<Case>> {
     let has = |case: &Case, name: &String| case.rows.iter().any(|row| row.name == name);
     let all = bench::cases();
     for name in names {
@@ -145,7 +153,7 @@ fn chosen(names: &[String]) -> anyhow::Result<Vec<Case>> {
         }
     }
     let is_chosen = |case: &Case| match names {
-        [] => !case.is_of_scaling,
+        [] => case.group == group,
         names => names.iter().any(|name| has(case, name)),
     };
     Ok(all.into_iter().filter(is_chosen).collect())
@@ -157,20 +165,28 @@ mod tests {
 
     #[test]
     fn all_rows_are_measured_unless_some_are_named() {
-        let all = bench::cases();
-        let ordinary = all.iter().filter(|case| !case.is_of_scaling);
-        assert_eq!(chosen(&[]).unwrap().len(), ordinary.count());
-        let grown = chosen(&["cluster-insert-stream-50m".to_owned()]).unwrap();
-        assert!(grown[0].is_of_scaling);
-        let faiss = chosen(&["faiss".to_owned()]).unwrap();
-        assert_eq!(faiss.len(), 1);
-        assert!(chosen(&["fast".to_owned()]).is_err());
+        let groups = [Group::Steady, Group::Replicas, Group::Scaling];
+        let of_groups = groups.map(|group| chosen(group, &[]).unwrap());
+        for (cases, group) in of_groups.iter().zip(groups) {
+            assert!(!cases.is_empty());
+            assert!(cases.iter().all(|case| case.group == group));
+        }
+        assert_eq!(
+            of_groups.map(|cases| cases.len()).iter().sum::<usize>(),
+            bench::cases().len()
+        );
+        let named = |name: &str| chosen(Group::Steady, &[name.to_owned()]);
+        let grown = named("cluster-insert-stream-50m").unwrap();
+        assert_eq!(grown[0].group, Group::Scaling);
+        assert_eq!(named("reshape-moved").unwrap()[0].group, Group::Replicas);
+        assert_eq!(named("faiss").unwrap().len(), 1);
+        assert!(named("fast").is_err());
     }
 
     #[test]
     fn rows_of_one_run_are_measured_once() {
         let both = ["pairs-100m", "pairs-100m-memory"].map(str::to_owned);
-        let cases = chosen(&both).unwrap();
+        let cases = chosen(Group::Steady, &both).unwrap();
         assert_eq!(cases.len(), 1);
         assert_eq!(cases[0].names(), "pairs-100m, pairs-100m-memory");
     }

@@ -23,7 +23,6 @@ pub(super) fn cases() -> Vec<Case> {
     cases.extend(relative_cases());
     cases.extend(change_cases());
     cases.extend(large_cases());
-    cases.extend(replica_cases());
     cases.push(Case::of_scaling(&[GROWN], |programs| {
         Ok(vec![kept_speed(&programs.cluster(&["grown"])?)?])
     }));
@@ -266,7 +265,7 @@ fn with_replicas(programs: &Programs, cases: &[&str]) -> anyhow::Result<[Figures
     ])
 }
 
-fn replica_cases() -> Vec<Case> {
+pub(super) fn replica_cases() -> Vec<Case> {
     vec![replica_requests(), replica_memory(), replica_copies()]
 }
 
