@@ -16,6 +16,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use prometheus_client::encoding::text::encode;
+use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
 use tokio::sync::watch;
 
@@ -38,6 +39,8 @@ pub struct Observed(Arc<Mutex<Shown>>);
 #[derive(Debug)]
 struct Shown {
     registry: Registry,
+    /// Set whenever the metrics are asked for.
+    ready: Gauge,
     /// Those that were asked for, by their type.
     metrics: HashMap<TypeId, Box<dyn Any + Send>>,
     /// The names of what is served, and whether each is ready.
@@ -48,8 +51,12 @@ impl Default for Shown {
     fn default() -> Self {
         let mut registry = Registry::default();
         registry.register_collector(Box::new(process::Process::now()));
+        let ready = Gauge::default();
+        let help = "Whether the process is ready, as /readyz says: 1 or 0";
+        registry.register("simshard_runtime_ready", help, ready.clone());
         Self {
             registry,
+            ready,
             metrics: HashMap::new(),
             parts: Vec::new(),
         }
@@ -81,7 +88,10 @@ impl Observed {
     /// If a collector fails.
     pub fn metrics_text(&self) -> Result<String, fmt::Error> {
         let mut text = String::new();
-        encode(&mut text, &self.shown().registry)?;
+        let is_ready = self.check_ready().is_ok();
+        let shown = self.shown();
+        shown.ready.set(is_ready.into());
+        encode(&mut text, &shown.registry)?;
         Ok(text)
     }
 
@@ -146,10 +156,13 @@ mod tests {
     #[test]
     fn a_process_is_ready_while_all_that_it_serves_is() {
         let observed = Observed::default();
+        let shows = |line: &str| observed.metrics_text().unwrap().contains(line);
         assert!(observed.check_ready().unwrap_err().contains("starts"));
+        assert!(shows("\nsimshard_runtime_ready 0\n"));
         let (one, other) = (watch::Sender::new(true), watch::Sender::new(false));
         observed.serves("one", one.subscribe());
         assert_eq!(observed.check_ready(), Ok(()));
+        assert!(shows("\nsimshard_runtime_ready 1\n"));
         observed.serves("other", other.subscribe());
         assert_eq!(observed.check_ready(), Err("not ready: other".to_owned()));
         other.send_replace(true);

@@ -130,6 +130,28 @@ async fn a_single_process_shows_what_its_router_and_its_node_do() {
     assert!(told.contains("choose another with --http"), "{told}");
 }
 
+#[test]
+fn alerts_fire_by_metrics_of_the_page() {
+    let of_page = on_the_page();
+    let unknown: Vec<String> = of_alerts().difference(&of_page).cloned().collect();
+    assert_eq!(unknown, [""; 0]);
+}
+
+/// The page says what to do about each alert, in the order of the rules.
+#[test]
+fn the_page_has_all_alerts() {
+    let page = include_str!("../../../docs/operating.md");
+    let rules = include_str!("../../../deploy/prometheus/alerts.yml");
+    let rows = page
+        .lines()
+        .filter_map(|line| line.strip_prefix("| `Simshard"));
+    let on_the_page: Vec<&str> = rows.map(|row| row.split('`').next().unwrap()).collect();
+    let alerts = rules
+        .lines()
+        .filter_map(|line| line.trim().strip_prefix("- alert: Simshard"));
+    assert_eq!(on_the_page, alerts.collect::<Vec<_>>());
+}
+
 /// The names of all metrics that a process shows.
 fn shown(side_port: SocketAddr) -> BTreeSet<String> {
     let (_, metrics) = get(side_port, "/metrics").unwrap();
@@ -145,9 +167,25 @@ fn on_the_page() -> BTreeSet<String> {
     let page = include_str!("../../../docs/operating.md");
     let (_, section) = page.split_once("\n## Metrics\n").unwrap();
     let section = section.split("\n## ").next().unwrap();
-    let rows = section.lines().filter(|line| line.starts_with("| `"));
+    let is_metric = |line: &&str| {
+        ["| `simshard", "| `process"]
+            .iter()
+            .any(|start| line.starts_with(start))
+    };
+    let rows = section.lines().filter(is_metric);
     let firsts = rows.map(|row| row.split('|').nth(1).unwrap());
     let names = firsts.flat_map(|names| names.split('`').skip(1).step_by(2));
     let names = names.map(|name| name.strip_suffix("_total").unwrap_or(name).to_owned());
     names.collect()
+}
+
+/// The names of all metrics by which alerts fire.
+fn of_alerts() -> BTreeSet<String> {
+    let rules = include_str!("../../../deploy/prometheus/alerts.yml");
+    let is_of_name = |letter: char| letter.is_ascii_lowercase() || letter == '_';
+    let words = rules.split(|letter| !is_of_name(letter));
+    let names = words.filter(|word| word.starts_with("simshard_"));
+    // A histogram has several series.
+    let names = names.map(|name| name.trim_end_matches("_total").trim_end_matches("_count"));
+    names.map(str::to_owned).collect()
 }

@@ -12,6 +12,7 @@ use crate::workspace::Workspace;
 use files::Page;
 
 mod aarch64;
+mod alerts;
 mod browser;
 mod buf;
 mod demo;
@@ -32,6 +33,8 @@ pub(crate) enum Step {
     Clippy,
     /// The protobuf interfaces pass buf's lints and are formatted
     Buf,
+    /// Prometheus takes the configuration and the rules of deploy/, and each alert fires where it should
+    Alerts,
     /// The Rust tests of all packages pass
     Tests,
     /// The demo finds all near-duplicates among files of this machine, checked by scan
@@ -85,6 +88,7 @@ impl Step {
                     .into()
             }
             Self::Buf => buf::verify(workspace, tools).into(),
+            Self::Alerts => alerts::verify(workspace, tools).into(),
             Self::Tests => {
                 let hosts = tools.hosts();
                 let mut outcome = rust_tests::verify(workspace);

@@ -16,6 +16,7 @@ mod components;
 pub(crate) mod emulator;
 mod hosts;
 mod java;
+mod promtool;
 mod python;
 mod targets;
 
@@ -27,6 +28,7 @@ pub(crate) struct Tools {
     python: Result<PythonTools, String>,
     browser: Result<&'static str, String>,
     hosts: Result<(), String>,
+    promtool: Result<(), String>,
 }
 
 impl Tools {
@@ -43,7 +45,8 @@ impl Tools {
         });
         let browser = steps.contains(&Step::Browser);
         let hosts = steps.contains(&Step::Tests);
-        if rust || python || browser {
+        let promtool = steps.contains(&Step::Alerts);
+        if rust || python || browser || promtool {
             println!("These steps need some tools. What is missing of them is installed now:");
         }
         if rust {
@@ -58,11 +61,15 @@ impl Tools {
         if hosts {
             println!("{}", hosts::PURPOSE);
         }
+        if promtool {
+            println!("{}", promtool::PURPOSE);
+        }
         Self {
             rust: prepared(rust, || components::ensure(workspace)),
             python: prepared(python, || python::ensure(workspace, &python::TEST)),
             browser: prepared(browser, browser::ensure),
             hosts: prepared(hosts, hosts::ensure),
+            promtool: prepared(promtool, promtool::ensure),
         }
     }
 
@@ -81,6 +88,11 @@ impl Tools {
     /// What the hosts of a test need is there.
     pub(crate) fn hosts(&self) -> anyhow::Result<()> {
         self.hosts.clone().map_err(|reason| anyhow!(reason))
+    }
+
+    /// promtool is there.
+    pub(crate) fn promtool(&self) -> anyhow::Result<()> {
+        self.promtool.clone().map_err(|reason| anyhow!(reason))
     }
 
     /// The program of a browser.
