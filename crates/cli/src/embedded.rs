@@ -61,7 +61,7 @@ pub struct EmbeddedConfig {
     pub in_flight_bytes: usize,
     /// How long requests in flight may take after a shutdown began.
     pub drain: Duration,
-    /// Where all roles together show how they fare.
+    /// The metrics of all roles together, and whether all are ready.
     pub observed: Observed,
 }
 

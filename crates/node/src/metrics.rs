@@ -110,7 +110,7 @@ impl Page<'_> {
             let bytes = engine.store().bytes_for_copies().into_iter();
             bytes.map(|bytes| (Vec::new(), bytes as f64)).collect()
         })?;
-        let help = "How long the disk takes for a batch of changes, of late";
+        let help = "How long the disk took for the slower of the last two batches of changes";
         self.gauges("log_batch_seconds", help, |engine| {
             let delay = engine.log_delay().into_iter();
             delay

@@ -46,7 +46,7 @@ pub struct NodeConfig {
     pub drain: Duration,
     /// When the node takes shards that it never held, if it has registered itself.
     pub takeover: Takeover,
-    /// Where it shows how it fares.
+    /// The metrics of the process, and whether it is ready.
     pub observed: Observed,
 }
 

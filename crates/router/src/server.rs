@@ -29,7 +29,7 @@ pub struct RouterConfig {
     pub max_corpora: usize,
     /// How long requests in flight may take after a shutdown began.
     pub drain: Duration,
-    /// Where it shows how it fares.
+    /// The metrics of the process, and whether it is ready.
     pub observed: Observed,
 }
 

@@ -34,7 +34,14 @@ pub trait Metrics: Clone + Send + 'static {
 
 /// What one instance shows of itself. Clones share it.
 #[derive(Clone, Debug, Default)]
-pub struct Observed(Arc<Mutex<Shown>>);
+pub struct Observed {
+    shown: Arc<Mutex<Shown>>,
+    /// Apart from the metrics: whether a process is ready is told while these are collected.
+    parts: Arc<Mutex<Parts>>,
+}
+
+/// The names of what is served, and whether each is ready.
+type Parts = Vec<(&'static str, watch::Receiver<bool>)>;
 
 #[derive(Debug)]
 struct Shown {
@@ -43,8 +50,6 @@ struct Shown {
     ready: Gauge,
     /// Those that were asked for, by their type.
     metrics: HashMap<TypeId, Box<dyn Any + Send>>,
-    /// The names of what is served, and whether each is ready.
-    parts: Vec<(&'static str, watch::Receiver<bool>)>,
 }
 
 impl Default for Shown {
@@ -58,7 +63,6 @@ impl Default for Shown {
             registry,
             ready,
             metrics: HashMap::new(),
-            parts: Vec::new(),
         }
     }
 }
@@ -66,7 +70,7 @@ impl Default for Shown {
 impl Observed {
     /// The metrics of this type. They are made when they are asked for first.
     pub fn metrics<M: Metrics>(&self) -> M {
-        let mut shown = self.shown();
+        let mut shown = locked(&self.shown);
         let known = shown.metrics.get(&TypeId::of::<M>());
         if let Some(metrics) = known.and_then(|known| known.downcast_ref::<M>()) {
             return metrics.clone();
@@ -79,17 +83,17 @@ impl Observed {
 
     /// Adds what is served by this name from now on. It is gone as soon as nothing tells whether it is ready.
     pub fn serves(&self, name: &'static str, ready: watch::Receiver<bool>) {
-        self.shown().parts.push((name, ready));
+        locked(&self.parts).push((name, ready));
     }
 
-    /// All metrics, in the text of OpenMetrics.
+    /// All metrics, in the text of OpenMetrics. It may wait for a disk that hangs: call it where that is allowed.
     ///
     /// # Errors
     /// If a collector fails.
     pub fn metrics_text(&self) -> Result<String, fmt::Error> {
         let mut text = String::new();
         let is_ready = self.check_ready().is_ok();
-        let shown = self.shown();
+        let shown = locked(&self.shown);
         shown.ready.set(is_ready.into());
         encode(&mut text, &shown.registry)?;
         Ok(text)
@@ -100,23 +104,23 @@ impl Observed {
     /// # Errors
     /// A line for people.
     pub fn check_ready(&self) -> Result<(), String> {
-        let mut shown = self.shown();
-        shown.parts.retain(|(_, ready)| ready.has_changed().is_ok());
-        if shown.parts.is_empty() {
+        let mut parts = locked(&self.parts);
+        parts.retain(|(_, ready)| ready.has_changed().is_ok());
+        if parts.is_empty() {
             return Err("nothing is served: this process starts, or ends".to_owned());
         }
-        let waiting = shown.parts.iter().filter(|(_, ready)| !*ready.borrow());
+        let waiting = parts.iter().filter(|(_, ready)| !*ready.borrow());
         let waiting: Vec<&str> = waiting.map(|(name, _)| *name).collect();
         if waiting.is_empty() {
             return Ok(());
         }
         Err(format!("not ready: {}", waiting.join(", ")))
     }
+}
 
-    fn shown(&self) -> MutexGuard<'_, Shown> {
-        // What a panic left is as whole as before: an entry is added at the end.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
+/// What a panic left is as whole as before: entries are added at the end.
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

@@ -5,8 +5,8 @@
 //! - B2: [`Budget::try_take`] never takes more than is left.
 //! - B3: what stays small finds room though large requests and answers have all that they may.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Weak};
 
 /// One that has taken no more bytes than this is small.
 const SMALL_BYTES: usize = 4096;
@@ -34,14 +34,9 @@ impl Budget {
         }))
     }
 
-    /// How many bytes there are.
-    pub(crate) fn limit(&self) -> usize {
-        self.0.limit
-    }
-
-    /// How many of them are taken now.
-    pub(crate) fn used(&self) -> usize {
-        self.0.used.load(Ordering::Relaxed)
+    /// The budget as long as something else holds it.
+    pub(crate) fn watched(&self) -> WatchedBudget {
+        WatchedBudget(Arc::downgrade(&self.0))
     }
 
     /// Takes `bytes` bytes if they are left.
@@ -60,6 +55,18 @@ impl Budget {
         };
         taken.grow(bytes);
         taken
+    }
+}
+
+/// A budget that is looked at, and not kept.
+#[derive(Debug)]
+pub(crate) struct WatchedBudget(Weak<Shared>);
+
+impl WatchedBudget {
+    /// How many bytes are taken, and how many there are; `None` once the budget is gone.
+    pub(crate) fn used_and_limit(&self) -> Option<(usize, usize)> {
+        let shared = self.0.upgrade()?;
+        Some((shared.used.load(Ordering::Relaxed), shared.limit))
     }
 }
 

@@ -87,7 +87,7 @@ pub struct Interface {
     pub descriptors: &'static [u8],
     /// Other services at the same listener. Health is that of the first one alone.
     pub beside: Routes,
-    /// Where it is shown how its requests fare, and whether it is ready.
+    /// The metrics of the process, and whether it is ready: this service adds its own.
     pub observed: Observed,
     /// The path of a stream whose messages are admitted beyond the budget. Its handler refuses their items one by one,
     /// where an error would end the stream for all of them.
@@ -95,8 +95,8 @@ pub struct Interface {
 }
 
 /// Serves a service, its health and its description on a listener, within a budget of memory, until
-/// `shutdown`. Its health says whether it is `ready`; it is served before that, too. At the end, requests in flight have `grace` to finish, and no longer:
-/// a connection that never says anything could hold a server up for ever.
+/// `shutdown`. Its health says whether it is `ready`; it is served before that, too. At the end, requests in flight have
+/// `grace` to finish, and no longer: a connection that never says anything could hold a server up for ever.
 pub async fn serve<S>(
     service: S,
     interface: Interface,

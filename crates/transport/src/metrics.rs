@@ -3,7 +3,7 @@
 //! # Invariants
 //! - TM1: labels have a bounded number of values: methods are those of the interface, and any other is `other`.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -22,7 +22,7 @@ use simshard_proto::Reason;
 use simshard_runtime::observed::Metrics;
 use tonic::{Code, Status};
 
-use crate::budget::Budget;
+use crate::budget::{Budget, WatchedBudget};
 
 /// The upper ends of the buckets of times, in seconds.
 const SECONDS: [f64; 18] = [
@@ -110,7 +110,7 @@ impl Requests {
         descriptors: &[u8],
         budget: &Budget,
     ) -> Methods {
-        self.in_flight.0.lock().push((service, budget.clone()));
+        self.in_flight.0.lock().push((service, budget.watched()));
         let paths = paths(descriptors).into_iter();
         let known = paths.map(|(service, method)| {
             let path = format!("/{service}/{method}");
@@ -191,7 +191,7 @@ impl Method {
     }
 }
 
-/// The services and the methods that descriptors name. Those that are none name nothing.
+/// The services and the methods that descriptors name. Bytes that are no descriptors give an empty list.
 fn paths(descriptors: &[u8]) -> Vec<(String, String)> {
     let files = FileDescriptorSet::decode(descriptors)
         .unwrap_or_default()
@@ -209,35 +209,50 @@ fn paths(descriptors: &[u8]) -> Vec<(String, String)> {
 
 /// The budgets of the servers of an instance, by their services.
 #[derive(Clone, Debug, Default)]
-struct InFlight(Arc<Mutex<Vec<(&'static str, Budget)>>>);
+struct InFlight(Arc<Mutex<Vec<(&'static str, WatchedBudget)>>>);
 
 impl Collector for InFlight {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
-        let bytes = |budget: &Budget| budget.used();
-        let most = |budget: &Budget| budget.limit();
+        let sums = self.sums();
+        let used = sums.iter().map(|(service, (used, _))| (*service, *used));
         let help = "Memory that requests in flight use";
-        self.add(&mut encoder, "in_flight_bytes", help, bytes)?;
+        add(&mut encoder, "in_flight_bytes", help, used)?;
+        let limits = sums.iter().map(|(service, (_, limit))| (*service, *limit));
         let help = "Memory that they may use: more is refused";
-        self.add(&mut encoder, "in_flight_limit_bytes", help, most)
+        add(&mut encoder, "in_flight_limit_bytes", help, limits)
     }
 }
 
 impl InFlight {
-    fn add(
-        &self,
-        encoder: &mut DescriptorEncoder<'_>,
-        name: &str,
-        help: &str,
-        value: impl Fn(&Budget) -> usize,
-    ) -> fmt::Result {
-        let metric_type = ConstGauge::new(0_usize).metric_type();
-        let mut encoder = encoder.encode_descriptor(name, help, None, metric_type)?;
-        for (service, budget) in &*self.0.lock() {
-            let labels = [("service", *service)];
-            ConstGauge::new(value(budget)).encode(encoder.encode_family(&labels)?)?;
-        }
-        Ok(())
+    /// What is used, and may be used, by all servers of a service that run.
+    fn sums(&self) -> BTreeMap<&'static str, (usize, usize)> {
+        let mut sums = BTreeMap::<_, (usize, usize)>::new();
+        self.0.lock().retain(|(service, budget)| {
+            let Some((used, limit)) = budget.used_and_limit() else {
+                return false;
+            };
+            let sum = sums.entry(*service).or_default();
+            *sum = (sum.0 + used, sum.1.saturating_add(limit));
+            true
+        });
+        sums
     }
+}
+
+/// Adds a gauge of each service.
+fn add(
+    encoder: &mut DescriptorEncoder<'_>,
+    name: &str,
+    help: &str,
+    values: impl Iterator<Item = (&'static str, usize)>,
+) -> fmt::Result {
+    let metric_type = ConstGauge::new(0_usize).metric_type();
+    let mut encoder = encoder.encode_descriptor(name, help, None, metric_type)?;
+    for (service, value) in values {
+        let labels = [("service", service)];
+        ConstGauge::new(value).encode(encoder.encode_family(&labels)?)?;
+    }
+    Ok(())
 }
 
 #[cfg(test)]
@@ -266,6 +281,10 @@ mod tests {
                 .count(Code::Unimplemented, Duration::ZERO);
         }
         let _taken = budget.try_take(7).unwrap();
+        // Another server of the same service, and one that has ended.
+        let second = Budget::new(50);
+        requests.of_server("router", ROUTER_DESCRIPTORS, &second);
+        requests.of_server("router", ROUTER_DESCRIPTORS, &Budget::new(1000));
         let shown = observed.metrics_text().unwrap();
         let of_find = r#"service="simshard.v1.CorpusService",method="FindAll""#;
         for line in [
@@ -275,7 +294,7 @@ mod tests {
             format!(r#"simshard_transport_refused_requests_total{{{of_find},reason="OVERLOADED"}} 1"#),
             r#"simshard_transport_request_seconds_count{service="other",method="other",code="UNIMPLEMENTED"} 3"#.to_owned(),
             r#"simshard_transport_in_flight_bytes{service="router"} 7"#.to_owned(),
-            r#"simshard_transport_in_flight_limit_bytes{service="router"} 100"#.to_owned(),
+            r#"simshard_transport_in_flight_limit_bytes{service="router"} 150"#.to_owned(),
         ] {
             assert!(shown.contains(&line), "{line}\n{shown}");
         }

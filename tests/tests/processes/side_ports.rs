@@ -66,9 +66,27 @@ async fn a_node_shows_that_it_lives_is_ready_and_what_it_holds() {
         assert_eq!(shards(state), expected, "{state}");
     }
     assert!(value(side_port, r#"simshard_node_log_records_total{node="n1"}"#) > 0.0);
+    check_samples(side_port);
     // It answers nothing once it has ended.
     block_in_place(|| cluster.end_node(0, End::Stopped));
     assert_eq!(get(side_port, "/livez"), None);
+}
+
+/// A node that holds documents on disk has each metric of the page, and each state by which alerts fire. Its routers ask it
+/// by one stream, so no request may have ended.
+fn check_samples(side_port: SocketAddr) {
+    let (_, metrics) = get(side_port, "/metrics").unwrap();
+    let has = |start: &str| metrics.lines().any(|line| line.starts_with(start));
+    let of_page = on_the_page().into_iter();
+    let missing = of_page.filter(|name| !has(name) && !name.contains("_request"));
+    assert_eq!(missing.collect::<Vec<_>>(), [""; 0]);
+    let rules = include_str!("../../../deploy/prometheus/alerts.yml");
+    let states = rules.split("{state=").skip(1);
+    let states = states.flat_map(|rest| rest.split('"').nth(1).unwrap().split('|'));
+    for state in states {
+        let expected = format!(r#"simshard_node_shards{{node="n1",state="{state}"}}"#);
+        assert!(has(&expected), "{state}");
+    }
 }
 
 /// A router and a node in one process show what both do, in one text.

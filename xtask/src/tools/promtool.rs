@@ -10,7 +10,8 @@ use crate::process;
 /// What it is for, for the announcement.
 pub(super) const PURPOSE: &str = "  \
   promtool             to check the rules of alerts. If it is missing, root installs the Debian package
-                       prometheus with apt-get; other users are told the command.";
+                       prometheus with apt-get, which starts it where systemd runs; other users
+                       are told the command.";
 
 /// Installs it if it is missing.
 pub(super) fn ensure() -> anyhow::Result<()> {

@@ -18,7 +18,7 @@
 //! | `pings` | asking them for signs of life |
 //! | `reach` | whether this node reaches stores that would come |
 //! | `readiness` | whether this node holds all that it should |
-//! | `replacement` | how long this store takes shards at once, as its node lost the one before it |
+//! | `replacement` | which shards this store takes at once, as its node lost the one before it |
 //! | `scrubbing` | comparing the replicas of a shard, and shards with each other, and repairing them |
 //! | `step_log` | what is said in the log of changes of records |
 //! | `steps` | taking the dead ones out of the records of shards, and this node back in |

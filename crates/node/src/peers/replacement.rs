@@ -2,8 +2,8 @@
 //!
 //! # Invariants
 //! - PE21: a store that took the place of a lost one takes each shard at once that lacks a live replica, if it may take
-//!   any. Once no store lives that it could copy one from, that holds of those alone that lack one then, and ends for
-//!   each with its last replica. If the node starts anew before it ends for all, it begins again.
+//!   any. Once it could copy none of these any more, it keeps only those that still lack one, and drops each of them when
+//!   it is whole. If the node starts anew before the last one is dropped, it begins again.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -38,7 +38,9 @@ pub(super) async fn run(
         ticks.tick().await;
         let layout = Arc::clone(&followed.borrow());
         let dead = peers.dead(&layout);
-        let left = layout.records().and_then(|records| left(records, &dead));
+        let left = layout
+            .records()
+            .and_then(|records| left(records, peers.own, &dead));
         if left.is_some_and(|left| peers.end_at_once_but(&left)) {
             break;
         }
@@ -53,9 +55,10 @@ pub(super) async fn run(
     }
 }
 
-/// The shards that lack a live replica, once none of them can be copied.
-fn left(records: &ShardRecords, dead: &BTreeSet<StoreId>) -> Option<ShardSet> {
-    let lacking = || records.iter().filter(|(_, record)| lacks(record, dead));
+/// The shards that lack a live replica and that a store does not hold in sync itself, once it can copy none of them.
+fn left(records: &ShardRecords, own: StoreId, dead: &BTreeSet<StoreId>) -> Option<ShardSet> {
+    let lacks = |record: &ShardRecord| record.in_sync(own).is_none() && lacks(record, dead);
+    let lacking = || records.iter().filter(|(_, record)| lacks(record));
     if lacking().any(|(_, record)| may_be_copied(record, dead)) {
         return None;
     }
@@ -120,12 +123,13 @@ mod tests {
         });
         let mut rebuilt = alone.clone();
         rebuilt.hot = 0;
-        let left_of = |last: &ShardRecord, dead: &[StoreId]| {
+        let left_by = |own: StoreId, last: &ShardRecord, dead: &[StoreId]| {
             let records = [(ShardId(1), &whole), (ShardId(2), last)];
             let records = records.map(|(shard, record)| (shard, Arc::new(record.clone())));
             let dead = dead.iter().copied().collect();
-            left(&ShardRecords::from(records), &dead)
+            left(&ShardRecords::from(records), own, &dead)
         };
+        let left_of = |last: &ShardRecord, dead: &[StoreId]| left_by(StoreId([9; 16]), last, dead);
         let some = |shards: &[u8]| Some(shards.iter().copied().map(ShardId).collect());
         assert_eq!(left_of(&whole, &[]), some(&[]));
         // The other store is yet to leave it out.
@@ -135,5 +139,7 @@ mod tests {
         }
         assert_eq!(left_of(&alone, &stores), some(&[1, 2]));
         assert_eq!(left_of(&rebuilt, &[]), some(&[2]));
+        // It has the shard, and others lack it.
+        assert_eq!(left_by(stores[0], &alone, &[]), some(&[]));
     }
 }

@@ -17,9 +17,8 @@ const CORPUS: &str = "default";
 
 pub(super) fn run(config: EmbeddedConfig, http: Option<SocketAddr>) -> anyhow::Result<()> {
     block_on(async {
-        let side_port = side_port::reserve(http)?;
         let observed = config.observed.clone();
-        side_port::beside(side_port, observed, serve(config)).await
+        side_port::beside(http, observed, serve(config)).await
     })
 }
 

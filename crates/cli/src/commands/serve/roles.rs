@@ -30,9 +30,8 @@ const ENOUGH_FILES: u64 = 8192;
 
 pub(super) fn run_node(role: NodeRole) -> anyhow::Result<()> {
     block_on(async {
-        let side_port = side_port::reserve(role.http)?;
         let observed = role.config.observed.clone();
-        side_port::beside(side_port, observed, serve_node(role)).await
+        side_port::beside(role.http, observed, serve_node(role)).await
     })
 }
 
@@ -111,9 +110,8 @@ async fn start_node(mut role: NodeRole) -> anyhow::Result<Started> {
 
 pub(super) fn run_router(role: RouterRole) -> anyhow::Result<()> {
     block_on(async {
-        let side_port = side_port::reserve(role.http)?;
         let observed = role.config.observed.clone();
-        side_port::beside(side_port, observed, serve_router(role)).await
+        side_port::beside(role.http, observed, serve_router(role)).await
     })
 }
 

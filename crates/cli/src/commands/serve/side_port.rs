@@ -3,26 +3,23 @@
 use std::net::SocketAddr;
 
 use simshard_runtime::observed::{self, Observed};
-use tokio::net::TcpSocket;
 
 use crate::embedded::{bind, listen};
 use crate::say;
 
-/// Binds the side port, if there is to be one. Nothing answers there before [`beside`].
-pub(super) fn reserve(http: Option<SocketAddr>) -> anyhow::Result<Option<TcpSocket>> {
-    http.map(|address| bind(address, "--http")).transpose()
-}
+/// The flag that chooses the port.
+const FLAG: &str = "--http";
 
-/// Answers on the side port while something else is done, and says where on standard error.
+/// Answers at `http`, if that is given, while something else is done, and says so on standard error.
 pub(super) async fn beside<T>(
-    socket: Option<TcpSocket>,
+    http: Option<SocketAddr>,
     observed: Observed,
     work: impl Future<Output = anyhow::Result<T>>,
 ) -> anyhow::Result<T> {
-    let Some(socket) = socket else {
+    let Some(address) = http else {
         return work.await;
     };
-    let listener = listen(socket, "--http")?;
+    let listener = listen(bind(address, FLAG)?, FLAG)?;
     let address = listener.local_addr()?;
     say::note(format!(
         "health and metrics at http://{address}: /livez, /readyz, /metrics"
