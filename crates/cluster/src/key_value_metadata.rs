@@ -183,8 +183,7 @@ pub(crate) fn understand(pairs: &[KeyValue]) -> Result<Corpora, MetadataError> {
             let number = value.parse::<u64>();
             revision = number.map_err(|error| bad(error.to_string()))?;
         } else if keys::is_corpus(key) {
-            let raw = serde_json::from_str::<RawCorpus>(value);
-            let raw = raw.map_err(|error| bad(error.to_string()))?;
+            let raw: RawCorpus = records::object_in(key, value)?;
             let record = raw.validated().map_err(bad)?;
             if *key != keys::corpus(&record.name) {
                 return Err(bad(format!("it is the record of {}", record.name)));

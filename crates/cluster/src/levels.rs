@@ -14,7 +14,7 @@ use uuid::Uuid;
 
 use crate::key_value::{KeyValue, KeyValueStore, Snapshot};
 use crate::keys;
-use crate::records::bad;
+use crate::records::object_in;
 use crate::store::MetadataError;
 
 /// The oldest level that this version knows.
@@ -63,8 +63,7 @@ impl RawCluster {
 
     /// The record with this text. Refuses one of a level that this version does not know (UP2).
     pub(crate) fn of_text(text: &str) -> Result<Self, MetadataError> {
-        let raw: Self =
-            serde_json::from_str(text).map_err(|error| bad(keys::CLUSTER, error.to_string()))?;
+        let raw: Self = object_in(keys::CLUSTER, text)?;
         if (OLDEST_LEVEL..=NEWEST_LEVEL).contains(&raw.schema) {
             return Ok(raw);
         }

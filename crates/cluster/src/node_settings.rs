@@ -17,7 +17,7 @@ use crate::followed_each::{each, follow_each};
 use crate::key_value::{KeyValue, KeyValueStore, Outcome, Snapshot, Transaction};
 use crate::keys;
 use crate::levels::{Feature, require};
-use crate::records::{bad, text_of};
+use crate::records::{bad, object_in, text_of};
 use crate::registered::registered_stores;
 use crate::store::MetadataError;
 
@@ -164,8 +164,7 @@ pub(crate) fn settings_in(pair: &KeyValue) -> Result<(NodeId, NodeSettings), Met
     let bad = |reason: String| bad(&pair.key, reason);
     let name = pair.key.strip_prefix(keys::NODES).unwrap_or_default();
     let node = NodeId::new(name).map_err(|error| bad(error.to_string()))?;
-    let settings: NodeSettings =
-        serde_json::from_str(&pair.value).map_err(|error| bad(error.to_string()))?;
+    let settings: NodeSettings = object_in(&pair.key, &pair.value)?;
     if let Some(zone) = &settings.zone {
         NodeId::new(zone).map_err(|error| bad(format!("zone: {error}")))?;
     }
@@ -220,6 +219,8 @@ mod tests {
             r#"{"zone":7}"#,
             r#"{"zone":"r 1"}"#,
             r#"{"capacity":0}"#,
+            "[]",
+            "[true]",
             "{",
         ] {
             let damage = Transaction::new().put("nodes/n1", value);

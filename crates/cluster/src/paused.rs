@@ -9,7 +9,7 @@ use tokio::sync::watch;
 use crate::followed_each::follow_each;
 use crate::key_value::{KeyValue, KeyValueStore, Outcome, Transaction};
 use crate::keys;
-use crate::records::{bad, text_of};
+use crate::records::{object_in, text_of};
 use crate::store::MetadataError;
 
 /// Moves are paused.
@@ -67,8 +67,7 @@ pub async fn follow_paused(
 
 /// What a record says. It is there, so an operator wanted a pause, whatever became of it.
 fn pause_in(pair: &KeyValue, on_bad: impl FnOnce(&MetadataError)) -> Paused {
-    let raw: Result<RawPause, _> = serde_json::from_str(&pair.value);
-    let raw = raw.map_err(|error| bad(&pair.key, error.to_string()));
+    let raw: Result<RawPause, _> = object_in(&pair.key, &pair.value);
     let since = raw.inspect_err(on_bad).ok().map(|raw| raw.since);
     Paused { since }
 }

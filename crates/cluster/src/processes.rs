@@ -17,7 +17,7 @@ use uuid::Uuid;
 use crate::key_value::{KeyValueStore, LeaseId, Snapshot, Transaction};
 use crate::keys;
 use crate::levels::{NEWEST_LEVEL, OLDEST_LEVEL, VERSION};
-use crate::records::{RegisteredStore, bad, nonce_of, nonce_text, text_of};
+use crate::records::{RegisteredStore, nonce_of, nonce_text, object_in, text_of};
 use crate::registered::cluster_in;
 use crate::store::MetadataError;
 
@@ -101,8 +101,7 @@ impl RunningProcess {
     }
 
     fn of_text(key: &str, text: &str) -> Result<Self, MetadataError> {
-        let raw: RawProcess =
-            serde_json::from_str(text).map_err(|error| bad(key, error.to_string()))?;
+        let raw: RawProcess = object_in(key, text)?;
         let start = raw.start.map(|start| {
             let nonce = nonce_of(key, &start.nonce)?;
             let number = start.incarnation;

@@ -9,7 +9,7 @@ use simshard_topology::replication::{Incarnation, PublishedStore, StoreId};
 use crate::key_value::{KeyValueStore, Revision, Snapshot, Transaction};
 use crate::keys;
 use crate::membership::commit;
-use crate::records::{bad, nonce_of, nonce_text, text_of};
+use crate::records::{nonce_of, nonce_text, object_in, text_of};
 use crate::store::MetadataError;
 
 /// What the metadata holds of a store, and the revision that wrote it. `None` if the store has published nothing.
@@ -83,8 +83,7 @@ fn to_text(key: &str, published: &PublishedStore) -> Result<String, MetadataErro
 }
 
 fn of_text(key: &str, text: &str) -> Result<PublishedStore, MetadataError> {
-    let raw: RawPublished =
-        serde_json::from_str(text).map_err(|error| bad(key, error.to_string()))?;
+    let raw: RawPublished = object_in(key, text)?;
     Ok(PublishedStore {
         incarnation: Incarnation {
             number: raw.incarnation,

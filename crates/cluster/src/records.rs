@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use simshard_topology::replication::{Epoch, InSync, Learner, ShardRecord, StoreId};
 use simshard_topology::{CorpusUid, NodeId, ShardId, ShardSet, Version};
@@ -149,7 +150,7 @@ pub(crate) fn store_text(key: &str, store: &RegisteredStore) -> Result<String, M
 
 /// The store whose record is under this key, which ends with its id.
 pub(crate) fn store_of(key: &str, text: &str) -> Result<RegisteredStore, MetadataError> {
-    let raw: RawStore = serde_json::from_str(text).map_err(|error| bad(key, error.to_string()))?;
+    let raw: RawStore = object_in(key, text)?;
     let corpora = raw.corpora.iter().map(|uid| {
         let uid = uid.parse::<CorpusUid>();
         uid.map_err(|error| bad(key, error.to_string()))
@@ -224,7 +225,7 @@ pub(crate) fn shards_in(
 
 /// The record of a shard that has this text.
 pub(crate) fn shard_of(key: &str, text: &str) -> Result<ShardRecord, MetadataError> {
-    let raw: RawShard = serde_json::from_str(text).map_err(|error| bad(key, error.to_string()))?;
+    let raw: RawShard = object_in(key, text)?;
     let id = |text: &String| id_of(text).map_err(|reason| bad(key, reason));
     let epoch =
         |text: &str| epoch_of(text).ok_or_else(|| bad(key, format!("{text:?} is no epoch")));
@@ -314,6 +315,14 @@ pub(crate) fn nonce_text(nonce: u64) -> String {
 /// The nonce that a record has under this key.
 pub(crate) fn nonce_of(key: &str, text: &str) -> Result<u64, MetadataError> {
     u64::from_str_radix(text, 16).map_err(|error| bad(key, error.to_string()))
+}
+
+/// The record of a key, whose value is a JSON object. An array would do for the parser, and is damage.
+pub(crate) fn object_in<T: DeserializeOwned>(key: &str, text: &str) -> Result<T, MetadataError> {
+    if !text.trim_start().starts_with('{') {
+        return Err(bad(key, "it is no JSON object".to_owned()));
+    }
+    serde_json::from_str(text).map_err(|error| bad(key, error.to_string()))
 }
 
 pub(crate) fn bad(key: &str, reason: String) -> MetadataError {

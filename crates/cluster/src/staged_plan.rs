@@ -25,7 +25,7 @@ use crate::key_value::{KeyValue, KeyValueStore, MAX_OPERATIONS, Outcome, Revisio
 use crate::keys;
 use crate::membership::{commit, shard_records};
 use crate::node_settings::{NodeSettings, SettingsOfNodes};
-use crate::records::{bad, text_of};
+use crate::records::{bad, object_in, text_of};
 use crate::registered::{if_still, registered_stores, revision_in};
 use crate::store::MetadataError;
 use crate::targets::{Targets, is_placed, set_targets_as_read, settable, targets_in};
@@ -337,7 +337,7 @@ impl From<&StagedPlan> for RawPlan {
 
 fn plan_in(pair: &KeyValue) -> Result<StagedPlan, MetadataError> {
     let bad = |reason: String| bad(&pair.key, reason);
-    let raw: RawPlan = serde_json::from_str(&pair.value).map_err(|error| bad(error.to_string()))?;
+    let raw: RawPlan = object_in(&pair.key, &pair.value)?;
     let nodes = |names: &BTreeSet<String>| {
         let nodes = names.iter();
         let nodes = nodes.map(|name| NodeId::new(name).map_err(|error| bad(error.to_string())));

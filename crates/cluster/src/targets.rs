@@ -23,7 +23,7 @@ use crate::keys;
 use crate::levels::{Feature, require};
 use crate::membership::commit;
 use crate::node_settings::settings_in;
-use crate::records::{bad, shards_in, text_of};
+use crate::records::{bad, object_in, shards_in, text_of};
 use crate::registered::{REGISTRATION_OPERATIONS, Registered, if_still, revision_in};
 use crate::store::MetadataError;
 
@@ -342,8 +342,7 @@ fn target_in(pair: &KeyValue) -> Result<(ShardId, BTreeSet<NodeId>), MetadataErr
     let bad = |reason: String| bad(&pair.key, reason);
     let shard = keys::shard_of_target(&pair.key);
     let shard = shard.ok_or_else(|| bad("it names no shard".to_owned()))?;
-    let raw: RawTarget =
-        serde_json::from_str(&pair.value).map_err(|error| bad(error.to_string()))?;
+    let raw: RawTarget = object_in(&pair.key, &pair.value)?;
     let nodes = raw.nodes.iter();
     let nodes = nodes.map(|name| NodeId::new(name).map_err(|error| bad(error.to_string())));
     let nodes = nodes.collect::<Result<BTreeSet<_>, _>>()?;

@@ -25,7 +25,7 @@ use tracing::{debug, warn};
 use super::{METRICS_TYPE, Observed};
 
 /// Connections open at once. Others wait in the queue of the listener.
-const MOST_CONNECTIONS: usize = 64;
+const MOST_CONNECTIONS: usize = 256;
 
 /// How long a peer may take to send the head of a request.
 const HEAD: Duration = Duration::from_secs(5);
