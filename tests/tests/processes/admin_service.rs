@@ -364,6 +364,27 @@ fn compare(finding: &pb::Finding, shown: &Value) {
     assert_eq!(fields.collect::<BTreeSet<_>>(), facts);
 }
 
+/// What it forgets is to be set anew, so it says so. A node that never registered may have settings as well.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_service_says_what_undrain_forgets() {
+    let cluster = ProcessCluster::start(Shape::of(2));
+    let mut service = service(&cluster).await;
+    for (node, text) in [("n2", "[true]"), ("n22", "{")] {
+        put(&cluster, &format!("nodes/{node}"), text).await;
+        let undrain = || pb::UndrainNodeRequest {
+            node: node.to_owned(),
+        };
+        let answer = service.undrain_node(undrain()).await.unwrap().into_inner();
+        let [warning] = &answer.warnings[..] else {
+            panic!("{answer:?}");
+        };
+        assert!(warning.contains(node), "{warning}");
+        assert!(warning.contains("drain it again"), "{warning}");
+        let again = service.undrain_node(undrain()).await;
+        assert_eq!(again.is_ok(), node == "n2", "{again:?}");
+    }
+}
+
 /// UP1.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_level_is_raised_by_the_service() {
