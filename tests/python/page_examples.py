@@ -128,7 +128,9 @@ class Session:
             source = ROOT / name
             copy = shutil.copytree if source.is_dir() else shutil.copy
             copy(source, self.folder / name)
-        for path in (self.folder / "deploy").iterdir():
+        for path in (self.folder / "deploy").rglob("*"):
+            if path.is_dir():
+                continue
             path.write_text(self.real(path.read_text(encoding="utf-8")), encoding="utf-8")
 
     def real(self, text):
