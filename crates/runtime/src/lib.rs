@@ -5,6 +5,7 @@
 
 pub mod allocator;
 pub mod amounts;
+pub mod causes;
 pub mod config;
 pub mod logging;
 pub mod observed;

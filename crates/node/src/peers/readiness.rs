@@ -4,7 +4,7 @@
 //! - PE5: a node is ready only while it is in sync for each shard that names it, or that it held and that is short of
 //!   replicas. One that lost its store needs those that it takes at once and may copy. It also needs the tables of those
 //!   that it is hot for, but of those that others search meanwhile (PE20). And it knows that the record by which it came is
-//!   sealed: if the store that was alone before dies, it goes on alone.
+//!   sealed, also after a restart: if the store that was alone before is lost, it goes on alone (PE22).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -110,7 +110,7 @@ fn in_sync(
         let is_known = |since: Epoch| {
             since.number == Epoch::FIRST.number
                 || since < record.epoch
-                || record.is_sealed(|store| reported(**shard, store))
+                || record.is_sealed(|store| reported(**shard, store)) && !record.needs_both(own)
         };
         let entry = record.in_sync(own);
         is_by_log && entry.is_some_and(|entry| is_known(entry.since))
@@ -155,8 +155,8 @@ mod tests {
 
     /// PE5. Else the shard could not go on if the other one dies just then.
     #[test]
-    fn a_node_that_joins_one_is_ready_once_it_knows_that_the_other_has_the_record() {
-        let mut record = ShardRecord::first(0, &STORES[1..2], 7);
+    fn a_node_that_joins_one_is_ready_once_it_could_go_on_without_the_other() {
+        let mut record = ShardRecord::first(0, &STORES[1..2], 7).with_want(2);
         record.epoch.number += 2;
         record.previous = vec![STORES[1]];
         record.in_sync.push(InSync {
@@ -176,7 +176,11 @@ mod tests {
             !in_sync(Some(&records(record)), STORES[0], &roles, reported).is_empty()
         };
         assert!(!is_in_sync(&record, Epoch::FIRST));
-        assert!(is_in_sync(&record, record.epoch));
+        // It would not know that any more after a restart, when the other one may be lost.
+        assert!(!is_in_sync(&record, record.epoch));
+        let of_three = record.clone().with_want(3);
+        assert!(!is_in_sync(&of_three, Epoch::FIRST));
+        assert!(is_in_sync(&of_three, record.epoch));
         let mut later = record.clone();
         later.epoch.number += 1;
         assert!(is_in_sync(&later, Epoch::FIRST));

@@ -75,6 +75,7 @@ const fn line_of(step: Step) -> Line {
             Some(store),
         ),
         Step::Keep => ("other replicas of shards are to be hot", None),
+        Step::Confirm => ("each of the two nodes of shards can go on alone", None),
         Step::Warm(_) => (
             "a node makes tables of shards, to search them in the place of another one",
             None,

@@ -223,6 +223,20 @@ impl ShardRecord {
         reports.count() >= self.sealing(self.previous.len())
     }
 
+    /// Whether one of two replicas could not go on alone: only by reports of others does its store tell that the record is
+    /// sealed, and a process that ends keeps none of them.
+    pub fn needs_both(&self, store: StoreId) -> bool {
+        let of_own = |one| {
+            if one == store {
+                self.epoch
+            } else {
+                Epoch::NONE
+            }
+        };
+        let are_two = self.want == 2 && self.in_sync.len() == 2;
+        are_two && self.in_sync(store).is_some() && !self.is_sealed(of_own)
+    }
+
     /// How many of some stores seal the record, if it names them as the previous ones.
     pub(super) fn sealing(&self, previous: usize) -> usize {
         if self.is_forced() {
@@ -295,6 +309,25 @@ mod tests {
         assert_eq!(order(0, without), [4, 1, 3]);
         assert_eq!(order(1, without), [4, 3, 1]);
         assert_eq!(order(1, |_| false), [0; 0]);
+    }
+
+    /// PE22.
+    #[test]
+    fn the_second_replica_of_two_goes_on_alone_by_the_record_after_the_one_by_which_it_came() {
+        let [old, new] = [StoreId([1; 16]), StoreId([2; 16])];
+        let mut record = ShardRecord::first(0, &[old, new], 7);
+        assert!(!record.needs_both(old) && !record.needs_both(new));
+        record.epoch = record.epoch.next();
+        record.previous = vec![old];
+        assert!(!record.needs_both(old) && record.needs_both(new));
+        // One that moved there: the one that left may be gone for good.
+        record.previous = vec![old, StoreId([3; 16]), new];
+        assert!(record.needs_both(old) && record.needs_both(new));
+        assert!(!record.needs_both(StoreId([3; 16])));
+        assert!(!record.clone().with_want(1).needs_both(new));
+        assert!(!record.clone().with_want(3).needs_both(new));
+        record.previous = vec![old, new];
+        assert!(!record.needs_both(old) && !record.needs_both(new));
     }
 
     #[test]

@@ -18,6 +18,8 @@ use crate::Version;
 pub enum Step {
     /// Nothing but wishes changes.
     Keep,
+    /// Nothing changes: each store in sync can tell by it alone that the step before was sealed.
+    Confirm,
     /// A store in sync leaves.
     Evict(StoreId),
     /// A store becomes a learner. Add only a store that answers, since writes wait for it.
@@ -103,7 +105,7 @@ impl ShardRecord {
         next.nonce = nonce;
         next.previous = self.in_sync.iter().map(|entry| entry.store).collect();
         match step {
-            Step::Keep => {}
+            Step::Keep | Step::Confirm => {}
             Step::Evict(store) => next.evict(store)?,
             Step::AddLearner(store) => next.add_learner(store)?,
             Step::DropLearner(store) => {

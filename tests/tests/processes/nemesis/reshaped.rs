@@ -88,7 +88,7 @@ impl Chaos {
     }
 
     /// Waits until a command succeeds, and repeats it if it fails, as it does while a node does not answer.
-    async fn until_done(&self, command: &str, mut running: Running) {
+    async fn until_done(&mut self, command: &str, mut running: Running) {
         for _ in 0..MOST_ATTEMPTS {
             let what = format!("`{command}` ends");
             until_within(MOVING, &what, async || running.has_ended()).await;
@@ -102,9 +102,10 @@ impl Chaos {
                 return;
             }
             println!("{command}: {said}");
+            self.check_that_all_run();
             running = self.start(command);
         }
-        panic!("{command} fails again and again");
+        panic!("{command} fails again and again: {}", self.state());
     }
 
     /// Does something to the cluster that loses no data, and takes it back.
@@ -121,6 +122,10 @@ impl Chaos {
         block_in_place(|| fault.begin(&mut self.cluster, &self.oracle.skew));
         sleep(away).await;
         block_in_place(|| fault.end(&mut self.cluster, &self.oracle.skew));
+        self.check_that_all_run();
+    }
+
+    fn check_that_all_run(&mut self) {
         if let Some((part, log)) = self.cluster.ended().pop() {
             panic!("{part:?} has ended: {log}");
         }

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use http::uri::PathAndQuery;
 use prost::Message;
+use simshard_runtime::causes::with_causes;
 use tokio::time::timeout;
 use tonic::client::Grpc;
 use tonic::metadata::{Ascii, MetadataValue};
@@ -11,7 +12,6 @@ use tonic::transport::{Channel, ClientTlsConfig, Endpoint};
 use tonic::{Request, Status, Streaming};
 use tonic_prost::ProstCodec;
 
-use super::causes::with_causes;
 use super::login::Token;
 use crate::key_value::KeyValueError;
 

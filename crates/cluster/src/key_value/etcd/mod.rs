@@ -4,7 +4,6 @@
 //! been made: it fails as [`KeyValueError::Unknown`].
 
 mod access;
-mod causes;
 mod changes;
 mod connection;
 mod login;

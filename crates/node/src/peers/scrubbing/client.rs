@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use simshard_proto::shard::v1 as pb;
 use simshard_proto::shard::v1::shard_service_client::ShardServiceClient;
 use simshard_proto::{shards_from, shards_into};
+use simshard_runtime::causes::followed_by_causes;
 use simshard_simhash::Fingerprint;
 use simshard_storage::Digest;
 use simshard_topology::replication::{State, StoreId};
@@ -76,7 +77,7 @@ impl ScrubError {
 impl From<Status> for ScrubError {
     fn from(status: Status) -> Self {
         Self {
-            message: status.message().to_owned(),
+            message: followed_by_causes(status.message().to_owned(), &status),
             may_succeed_later: matches!(
                 status.code(),
                 Code::FailedPrecondition

@@ -1,6 +1,7 @@
 //! The rules, one by one.
 
 use super::super::record::Learner;
+use super::super::step::StepError;
 use super::*;
 
 const STORES: [StoreId; 3] = [StoreId([1; 16]), StoreId([2; 16]), StoreId([3; 16])];
@@ -62,6 +63,37 @@ fn a_dead_store_leaves_where_a_live_one_stays() {
     // Not even one of two is left.
     other.in_sync.truncate(1);
     assert_eq!(step(&[], &[2], &other), drop);
+}
+
+/// PE22: each tells by the next record, which both seal, that this one was sealed.
+#[test]
+fn a_store_that_got_in_sync_beside_one_takes_a_step_by_which_it_can_go_on_alone() {
+    let mut record = ShardRecord::first(0, &[STORES[1], STORES[0]], 7);
+    record.epoch = record.epoch.next();
+    record.previous = vec![STORES[1]];
+    let step = |own: usize, record: &ShardRecord| {
+        let mut view = view(Role::InSync, &[1 - own], &[]);
+        view.own = STORES[own];
+        view.step(SHARD, record)
+    };
+    assert_eq!(step(0, &record), Some(Step::Confirm));
+    assert_eq!(step(1, &record), None);
+    let unsealed = record.after(Step::Confirm, 8, |_| Epoch::FIRST, |_| false);
+    assert_eq!(unsealed, Err(StepError::NotSealed(record.epoch)));
+    // The other one has moved, and its former place may be gone.
+    record.previous.push(STORES[2]);
+    record.previous.push(STORES[0]);
+    assert_eq!([0, 1].map(|own| step(own, &record)), [None, Some(Step::Confirm)]);
+    let after = record.after(Step::Confirm, 8, |_| record.epoch, |_| false);
+    let after = after.unwrap();
+    assert_eq!(after.in_sync, record.in_sync);
+    assert_eq!([0, 1].map(|own| step(own, &after)), [None, None]);
+    assert_eq!([0, 1].map(|own| after.needs_both(STORES[own])), [false; 2]);
+    // What is due comes first.
+    let mut alone = view(Role::InSync, &[], &[1]);
+    alone.live.clear();
+    record.previous.truncate(1);
+    assert_eq!(alone.step(SHARD, &record), Some(Step::Evict(STORES[1])));
 }
 
 /// PE3, PE4: the one that is left cannot tell whether it is cut off. One that comes knows.

@@ -4,9 +4,16 @@ use std::error::Error;
 use std::iter;
 
 /// What an error says, with all its causes. Some say what their cause says.
-pub(super) fn with_causes(error: &dyn Error) -> String {
+#[must_use]
+pub fn with_causes(error: &dyn Error) -> String {
+    followed_by_causes(error.to_string(), error)
+}
+
+/// What is said of an error, followed by all its causes.
+#[must_use]
+pub fn followed_by_causes(said: String, error: &dyn Error) -> String {
     let causes = iter::successors(error.source(), |error| (*error).source());
-    causes.fold(error.to_string(), |text, cause| {
+    causes.fold(said, |text, cause| {
         let cause = cause.to_string();
         if text.ends_with(&cause) {
             text
