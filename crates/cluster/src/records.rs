@@ -317,7 +317,7 @@ pub(crate) fn nonce_of(key: &str, text: &str) -> Result<u64, MetadataError> {
     u64::from_str_radix(text, 16).map_err(|error| bad(key, error.to_string()))
 }
 
-/// The record of a key, whose value is a JSON object. An array would do for the parser, and is damage.
+/// The record of a key, whose value is a JSON object. An array in its place would do for the parser, and is damage.
 pub(crate) fn object_in<T: DeserializeOwned>(key: &str, text: &str) -> Result<T, MetadataError> {
     if !text.trim_start().starts_with('{') {
         return Err(bad(key, "it is no JSON object".to_owned()));

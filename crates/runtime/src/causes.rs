@@ -1,4 +1,4 @@
-//! What errors of connections say.
+//! What errors say with their causes.
 
 use std::error::Error;
 use std::iter;
@@ -53,5 +53,7 @@ mod tests {
         let error = Says("transport error", Some(Box::new(again)));
         let expected = "transport error: tcp connect error: connection refused";
         assert_eq!(with_causes(&error), expected);
+        let said = followed_by_causes("no answer".to_owned(), &error);
+        assert_eq!(said, "no answer: tcp connect error: connection refused");
     }
 }

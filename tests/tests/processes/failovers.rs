@@ -6,10 +6,11 @@ use std::time::{Duration, Instant};
 
 use simshard_cluster::{FileKeyValues, RegisteredStore, registered_stores};
 use simshard_testkit::{End, ProcessCluster, Shape, until};
-use simshard_topology::replication::ShardRecord;
+use simshard_topology::replication::{ShardRecord, StoreId};
 use tokio::task::block_in_place;
 
 use crate::load::{Load, create, until_found};
+use crate::readiness::until_ready;
 use crate::records::{records, until_all, until_in_sync, until_short};
 
 /// Requests that are done before and after.
@@ -128,12 +129,8 @@ async fn a_node_that_lost_its_directory_comes_back_with_an_empty_one() {
 async fn a_node_that_lost_its_directory_and_ends_half_way_takes_the_rest_too() {
     let mut cluster = ProcessCluster::start(Shape::of(3).with_replicas(2));
     let [away, lost] = [0, 1];
-    let stores = registered(&cluster).await;
-    let store_of = |name: &str| {
-        let store = stores.iter().find(|store| store.node.as_str() == name);
-        store.unwrap().id
-    };
-    let [away_store, lost_store] = ["n1", "n2"].map(store_of);
+    let away_store = store_of(&cluster, "n1").await;
+    let lost_store = store_of(&cluster, "n2").await;
     block_in_place(|| cluster.end_node(lost, End::Killed));
     until_all(&cluster, "all go on without the lost node", |record| {
         !record.names(lost_store)
@@ -169,41 +166,40 @@ async fn a_node_that_lost_its_directory_and_ends_half_way_takes_the_rest_too() {
     .await;
 }
 
-/// PE22. It had come back beside the other one, and hears from no store any more that this was sealed.
+/// PE22, PE5. It had come back beside the other one, and hears from no store any more that this was sealed.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn one_of_two_goes_on_alone_after_both_died_and_the_other_lost_its_directory() {
     let mut cluster = ProcessCluster::start(Shape::of(3).with_replicas(2));
     let [lost, left] = [0, 1];
-    let stores = registered(&cluster).await;
-    let store_of = |name: &str| {
-        let store = stores.iter().find(|store| store.node.as_str() == name);
-        store.unwrap().id
-    };
-    let [lost_store, left_store] = ["n1", "n2"].map(store_of);
+    let lost_store = store_of(&cluster, "n1").await;
+    let left_store = store_of(&cluster, "n2").await;
     block_in_place(|| cluster.end_node(left, End::Killed));
     until_all(&cluster, "all go on without it", |record| {
         !record.names(left_store)
     })
     .await;
     block_in_place(|| cluster.start_node(left));
-    until_all(&cluster, "each of two can go on alone", |record| {
-        let mut in_sync = record.in_sync.iter();
-        record.in_sync.len() == 2 && !in_sync.any(|entry| record.needs_both(entry.store))
-    })
-    .await;
+    until_in_sync(&cluster, 2).await;
+    until_ready(&cluster, left).await;
     block_in_place(|| {
         cluster.end_node(lost, End::Killed);
         cluster.end_node(left, End::Killed);
         cluster.lose_data(lost);
         cluster.start_node(left);
-        // It begins once the other ones go on without the store that it had.
-        cluster.start_node(lost);
     });
     until_all(&cluster, "shards go on without the lost store", |record| {
         !record.names(lost_store)
     })
     .await;
+    block_in_place(|| cluster.start_node(lost));
     until_in_sync(&cluster, 2).await;
+}
+
+async fn store_of(cluster: &ProcessCluster, node: &str) -> StoreId {
+    let stores = registered(cluster).await;
+    let mut stores = stores.iter();
+    let store = stores.find(|store| store.node.as_str() == node);
+    store.unwrap().id
 }
 
 /// Whether a node has lost the store that it had, and shards have lacked replicas ever since.

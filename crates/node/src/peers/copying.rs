@@ -16,7 +16,7 @@ use tokio::time::timeout;
 use tokio_stream::wrappers::ReceiverStream;
 use tokio_stream::{Stream, StreamExt};
 use tokio_util::sync::CancellationToken;
-use tonic::transport::{Channel, Endpoint};
+use tonic::transport::Channel;
 use tonic::{Status, Streaming};
 
 use crate::behind::run_behind;
@@ -95,9 +95,7 @@ async fn begin(
     source: &Source,
     request: pb::CopyShardRequest,
 ) -> Result<Begun, Status> {
-    let endpoint = Endpoint::from_shared(source.address.clone());
-    let endpoint = endpoint.map_err(|error| Status::invalid_argument(error.to_string()))?;
-    let channel = endpoint::limited(endpoint).connect_lazy();
+    let channel = endpoint::channel_to(&source.address)?;
     let (asking, asked) = mpsc::channel(WAITING_MESSAGES);
     // There is room.
     let _ = asking.send(request).await;
@@ -342,6 +340,7 @@ mod tests {
     use std::net::TcpListener;
 
     use tokio::task::spawn_blocking;
+    use tonic::transport::Endpoint;
 
     use super::*;
 

@@ -27,7 +27,7 @@ use tracing::debug;
 
 use super::Peers;
 use super::health::{INTERVAL, Others};
-use super::pings::{ANSWER_TIMEOUT, channel_to};
+use super::pings::{ANSWER_TIMEOUT, quick_channel_to};
 use crate::engine::Engine;
 
 /// The metadata has this time to tell of a record that another store has.
@@ -190,7 +190,7 @@ fn client_of(
     store: StoreId,
 ) -> Result<ShardServiceClient<Channel>, Status> {
     let node = layout.node_of(store);
-    let channel = node.and_then(|node| channel_to(&node.address));
+    let channel = node.and_then(|node| quick_channel_to(&node.address));
     let channel = channel.ok_or_else(|| Status::invalid_argument("no address"))?;
     Ok(ShardServiceClient::new(channel))
 }

@@ -102,7 +102,7 @@ impl Link {
     fn to(address: &str) -> Option<Self> {
         Some(Self {
             address: address.to_owned(),
-            channel: channel_to(address)?,
+            channel: quick_channel_to(address)?,
             asking: None,
         })
     }
@@ -128,8 +128,9 @@ impl Link {
     }
 }
 
-/// Connects when it is first used. There is none to an address that cannot be parsed.
-pub(super) fn channel_to(address: &str) -> Option<Channel> {
+/// Connects when it is first used, and fails soon: the next sign of life is asked for soon as well. There is none to an
+/// address that cannot be parsed.
+pub(super) fn quick_channel_to(address: &str) -> Option<Channel> {
     let endpoint = Endpoint::from_shared(address.to_owned()).ok()?;
     let endpoint = endpoint::limited(endpoint).connect_timeout(ANSWER_TIMEOUT);
     Some(endpoint.connect_lazy())
@@ -183,7 +184,7 @@ fn take(
 
 /// Whether a store answers at an address. One with too much to do to say more does.
 pub async fn answers(address: &str, store: StoreId) -> bool {
-    let Some(channel) = channel_to(address) else {
+    let Some(channel) = quick_channel_to(address) else {
         return false;
     };
     let mut client = ShardServiceClient::new(channel);

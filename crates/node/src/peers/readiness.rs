@@ -4,7 +4,8 @@
 //! - PE5: a node is ready only while it is in sync for each shard that names it, or that it held and that is short of
 //!   replicas. One that lost its store needs those that it takes at once and may copy. It also needs the tables of those
 //!   that it is hot for, but of those that others search meanwhile (PE20). And it knows that the record by which it came is
-//!   sealed, also after a restart: if the store that was alone before is lost, it goes on alone (PE22).
+//!   sealed. One of two knows that by a later record, also after a restart: if the store that was alone before is lost, it
+//!   goes on alone (PE22).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -110,7 +111,7 @@ fn in_sync(
         let is_known = |since: Epoch| {
             since.number == Epoch::FIRST.number
                 || since < record.epoch
-                || record.is_sealed(|store| reported(**shard, store)) && !record.needs_both(own)
+                || record.is_sealed(|store| reported(**shard, store)) && !record.needs_other(own)
         };
         let entry = record.in_sync(own);
         is_by_log && entry.is_some_and(|entry| is_known(entry.since))
@@ -178,7 +179,12 @@ mod tests {
         assert!(!is_in_sync(&record, Epoch::FIRST));
         // It would not know that any more after a restart, when the other one may be lost.
         assert!(!is_in_sync(&record, record.epoch));
-        let of_three = record.clone().with_want(3);
+        let mut of_three = record.clone().with_want(3);
+        of_three.in_sync.push(InSync {
+            store: STORES[2],
+            since: Epoch::FIRST,
+            hot: true,
+        });
         assert!(!is_in_sync(&of_three, Epoch::FIRST));
         assert!(is_in_sync(&of_three, record.epoch));
         let mut later = record.clone();

@@ -75,7 +75,7 @@ const fn line_of(step: Step) -> Line {
             Some(store),
         ),
         Step::Keep => ("other replicas of shards are to be hot", None),
-        Step::Confirm => ("each of the two nodes of shards can go on alone", None),
+        Step::Confirm => ("shards can go on with either of their two nodes", None),
         Step::Warm(_) => (
             "a node makes tables of shards, to search them in the place of another one",
             None,
@@ -130,22 +130,24 @@ mod tests {
             ),
             (Step::Evict(other), None),
             (Step::Evict(own), Some(Cause::Surplus)),
+            (Step::Confirm, None),
             (Step::DropLearner(own), Some(Cause::SlowDisk)),
         ];
         for (shard, (step, cause)) in (0..).zip(steps) {
             chosen.note(ShardId(shard), step, cause);
         }
         // The last one was not taken.
-        let taken = (0..5).map(|shard| (ShardId(shard), Arc::clone(&record)));
+        let taken = (0..6).map(|shard| (ShardId(shard), Arc::clone(&record)));
         let taken = taken.collect();
         assert_eq!(chosen.causes(&taken), [Cause::Damage, Cause::Surplus]);
         let lines = chosen.lines(&taken, own);
         let shards = |line: Line| lines[&line].to_string();
-        assert_eq!(lines.len(), 4);
+        assert_eq!(lines.len(), 5);
         assert_eq!(shards(line_of(Step::Evict(other))), "00,03");
         assert_eq!(shards((said_of(Cause::Damage), Some(own))), "01");
         assert_eq!(shards(("this node holds shards in sync", None)), "02");
         // Only what is wrong with a node is a warning.
         assert_eq!(shards((said_of(Cause::Surplus), None)), "04");
+        assert_eq!(shards(line_of(Step::Confirm)), "05");
     }
 }

@@ -30,8 +30,8 @@
 //!   tolerated. Nothing else is to be done with the shard then, and all its stores live. Once the new one has its tables,
 //!   the one gets cold that searches the largest part by then. So parts come closer, and such steps end. None is taken while
 //!   moves are paused.
-//! - PE22: each of two replicas can go on alone. Until it can, as it needs others to tell that the record is sealed, the
-//!   first such one takes a step by which nothing else changes, once no other step is due.
+//! - PE22: soon after a store came or left, each of two stores in sync can seal the record alone. One that cannot takes a
+//!   step by which only the epoch changes, once no other step is due.
 //! - PE15: a store that lacks room leaves a shard as one with a slow disk does, if most others in sync have room. It stays
 //!   away until it has ample room. It comes earlier where a dead store cannot leave without it.
 
@@ -170,8 +170,8 @@ impl View {
         let due = || {
             let promotion = self.promotion(shard, record);
             let heating = || self.heating(shard, record);
-            let confirming = || self.confirming(record);
-            promotion.or_else(heating).or_else(confirming)
+            let confirming = record.needs_other(self.own).then_some(Step::Confirm);
+            promotion.or_else(heating).or(confirming)
         };
         let due = || due().filter(|_| self.moves_go_on || !self.may_wait(shard, record));
         Some((self.dead_leaving(record).or_else(due)?, None))
@@ -184,13 +184,6 @@ impl View {
         let warm = || is_due.then_some(Step::Warm(self.own));
         let to_cool = self.to_cool.get(&shard).copied();
         record.heating(self.own, searched, to_cool).or_else(warm)
-    }
-
-    /// The step after which neither of two stores needs the other one to go on alone (PE22).
-    fn confirming(&self, record: &ShardRecord) -> Option<Step> {
-        let mut in_sync = record.in_sync.iter().map(|entry| entry.store);
-        let first = in_sync.find(|store| record.needs_both(*store));
-        (first == Some(self.own)).then_some(Step::Confirm)
     }
 
     /// Whether another store has yet to make the tables of a shard.

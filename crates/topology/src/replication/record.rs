@@ -223,9 +223,10 @@ impl ShardRecord {
         reports.count() >= self.sealing(self.previous.len())
     }
 
-    /// Whether one of two replicas could not go on alone: only by reports of others does its store tell that the record is
-    /// sealed, and a process that ends keeps none of them.
-    pub fn needs_both(&self, store: StoreId) -> bool {
+    /// Whether one of two stores in sync needs another one to tell that the record is sealed. A process keeps reports in
+    /// memory only. So if all that could report are lost while it starts anew, no step can follow. Of more replicas, this
+    /// holds only where a single store was in sync before: a failover of three takes no further step.
+    pub fn needs_other(&self, store: StoreId) -> bool {
         let of_own = |one| {
             if one == store {
                 self.epoch
@@ -233,8 +234,9 @@ impl ShardRecord {
                 Epoch::NONE
             }
         };
-        let are_two = self.want == 2 && self.in_sync.len() == 2;
-        are_two && self.in_sync(store).is_some() && !self.is_sealed(of_own)
+        let is_meant = self.want == 2 || self.want > 2 && self.previous.len() == 1;
+        let is_one_of_two = self.in_sync.len() == 2 && self.in_sync(store).is_some();
+        is_meant && is_one_of_two && !self.is_sealed(of_own)
     }
 
     /// How many of some stores seal the record, if it names them as the previous ones.
@@ -313,21 +315,24 @@ mod tests {
 
     /// PE22.
     #[test]
-    fn the_second_replica_of_two_goes_on_alone_by_the_record_after_the_one_by_which_it_came() {
-        let [old, new] = [StoreId([1; 16]), StoreId([2; 16])];
+    fn a_store_that_came_beside_one_needs_that_one_until_the_next_record() {
+        let [old, new, gone] = [1, 2, 3].map(|number| StoreId([number; 16]));
         let mut record = ShardRecord::first(0, &[old, new], 7);
-        assert!(!record.needs_both(old) && !record.needs_both(new));
+        assert!(!record.needs_other(old) && !record.needs_other(new));
         record.epoch = record.epoch.next();
         record.previous = vec![old];
-        assert!(!record.needs_both(old) && record.needs_both(new));
-        // One that moved there: the one that left may be gone for good.
-        record.previous = vec![old, StoreId([3; 16]), new];
-        assert!(record.needs_both(old) && record.needs_both(new));
-        assert!(!record.needs_both(StoreId([3; 16])));
-        assert!(!record.clone().with_want(1).needs_both(new));
-        assert!(!record.clone().with_want(3).needs_both(new));
+        assert!(!record.needs_other(old) && record.needs_other(new));
+        // The third one of three is yet to come.
+        assert!(record.clone().with_want(3).needs_other(new));
+        // It is about to leave.
+        assert!(!record.clone().with_want(1).needs_other(new));
+        // One moved there, and its former place may be gone for good.
+        record.previous = vec![old, gone, new];
+        assert!(record.needs_other(old) && record.needs_other(new));
+        assert!(!record.needs_other(gone));
+        assert!(!record.clone().with_want(3).needs_other(new));
         record.previous = vec![old, new];
-        assert!(!record.needs_both(old) && !record.needs_both(new));
+        assert!(!record.needs_other(old) && !record.needs_other(new));
     }
 
     #[test]

@@ -18,7 +18,7 @@ use crate::Version;
 pub enum Step {
     /// Nothing but wishes changes.
     Keep,
-    /// Nothing changes: each store in sync can tell by it alone that the step before was sealed.
+    /// Nothing but the epoch changes: each of two stores in sync can seal the record alone from then on.
     Confirm,
     /// A store in sync leaves.
     Evict(StoreId),

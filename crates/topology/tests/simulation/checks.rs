@@ -89,7 +89,8 @@ impl World {
         self.check_elements(|_| true);
     }
 
-    /// The records that have not as many replicas as wished, or as many hot ones, or have them elsewhere, or are frozen.
+    /// The records that have not as many replicas as wished, or as many hot ones, or have them elsewhere, or are frozen, or
+    /// of which one of two could not go on alone.
     pub(crate) fn unfinished(&self) -> Vec<(ShardId, Arc<ShardRecord>)> {
         let is_finished = |shard: &ShardId, record: &ShardRecord| {
             let nodes = record.in_sync.iter().map(|entry| node_of(entry.store));
@@ -101,7 +102,10 @@ impl World {
             let hot = record.in_sync.iter().filter(|entry| entry.hot).count();
             let is_whole = record.in_sync.len() == usize::from(record.want);
             let has_hot = hot == usize::from(record.hot);
-            is_placed && is_whole && has_hot && record.learners.is_empty() && !record.is_frozen
+            let in_sync = record.in_sync.iter();
+            let needs_other = in_sync.clone().any(|entry| record.needs_other(entry.store));
+            let is_settled = record.learners.is_empty() && !record.is_frozen && !needs_other;
+            is_placed && is_whole && has_hot && is_settled
         };
         let records = self.metadata.records.clone().into_iter();
         records

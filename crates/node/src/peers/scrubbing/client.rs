@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use simshard_proto::shard::v1 as pb;
 use simshard_proto::shard::v1::shard_service_client::ShardServiceClient;
-use simshard_proto::{shards_from, shards_into};
+use simshard_proto::{endpoint, shards_from, shards_into};
 use simshard_runtime::causes::followed_by_causes;
 use simshard_simhash::Fingerprint;
 use simshard_storage::Digest;
@@ -15,7 +15,6 @@ use tonic::{Code, Status};
 
 use crate::floors::Goal;
 use crate::peers::copying::in_time;
-use crate::peers::pings::channel_to;
 
 /// How a shard is scrubbed.
 #[derive(Clone, Copy, Debug)]
@@ -219,9 +218,7 @@ fn request(store: StoreId, shard: ShardId, options: ScrubOptions) -> pb::ScrubSh
 }
 
 fn client(address: &str) -> Result<ShardServiceClient<Channel>, Status> {
-    let channel = channel_to(address);
-    let channel = channel.ok_or_else(|| Status::invalid_argument("no address to connect to"))?;
-    Ok(ShardServiceClient::new(channel))
+    Ok(ShardServiceClient::new(endpoint::channel_to(address)?))
 }
 
 fn bytes_of(corpora: &[CorpusUid]) -> Vec<u8> {
@@ -302,4 +299,33 @@ fn difference_of(difference: pb::ScrubDifference) -> Result<ScrubDifference, Sta
         states,
         is_repaired: difference.repaired,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn an_error_says_why_a_node_does_not_answer() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = format!("http://{}", listener.local_addr().unwrap());
+        drop(listener);
+        let ask = async |address: &str| {
+            let (store, none) = (StoreId([1; 16]), ShardSet::EMPTY);
+            let asked = settle_shards(address, store, none, Version(1), Goal::Raised).await;
+            asked.unwrap_err()
+        };
+        let refused = ask(&address).await;
+        assert!(refused.to_string().contains("refused"), "{refused}");
+        assert!(refused.may_succeed_later);
+        let senseless = ask("no address").await;
+        assert!(
+            senseless
+                .to_string()
+                .starts_with("no address is no address")
+        );
+        assert!(!senseless.may_succeed_later);
+    }
 }

@@ -34,6 +34,7 @@ mod within;
 use std::sync::Arc;
 
 use simshard_cluster::ClusterLayout;
+use simshard_proto::endpoint::channel_to;
 use simshard_proto::shard::v1 as pb;
 use simshard_proto::shard_into;
 use simshard_storage::Pinned;
@@ -43,7 +44,6 @@ use tokio::sync::mpsc;
 use tonic::Status;
 use tracing::warn;
 
-use super::pings::channel_to;
 use crate::engine::Engine;
 use crate::error::NodeError;
 use between::Between;
@@ -195,15 +195,13 @@ fn pin(engine: &Engine, shard: ShardId, epoch: Epoch) -> Result<Pinned, NodeErro
 }
 
 fn replica(layout: &ClusterLayout, store: StoreId) -> Result<Replica, Status> {
-    let node = layout.node_of(store);
-    let connected = node.and_then(|node| Some((node, channel_to(&node.address)?)));
-    let (node, channel) = connected.ok_or_else(|| {
+    let node = layout.node_of(store).ok_or_else(|| {
         Status::unavailable(format!("store {store} is in sync, and is not registered"))
     })?;
     Ok(Replica {
         store,
         address: node.address.clone(),
-        channel,
+        channel: channel_to(&node.address)?,
     })
 }
 

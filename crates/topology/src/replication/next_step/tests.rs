@@ -65,35 +65,49 @@ fn a_dead_store_leaves_where_a_live_one_stays() {
     assert_eq!(step(&[], &[2], &other), drop);
 }
 
-/// PE22: each tells by the next record, which both seal, that this one was sealed.
+/// PE22: by reports of its own store alone, no step follows the record by which it came.
 #[test]
-fn a_store_that_got_in_sync_beside_one_takes_a_step_by_which_it_can_go_on_alone() {
-    let mut record = ShardRecord::first(0, &[STORES[1], STORES[0]], 7);
-    record.epoch = record.epoch.next();
-    record.previous = vec![STORES[1]];
+fn a_store_that_came_beside_one_takes_a_step_by_which_it_can_go_on_alone() {
+    let mut came = ShardRecord::first(0, &[STORES[1], STORES[0]], 7);
+    came.epoch = came.epoch.next();
+    came.previous = vec![STORES[1]];
     let step = |own: usize, record: &ShardRecord| {
         let mut view = view(Role::InSync, &[1 - own], &[]);
         view.own = STORES[own];
         view.step(SHARD, record)
     };
-    assert_eq!(step(0, &record), Some(Step::Confirm));
-    assert_eq!(step(1, &record), None);
-    let unsealed = record.after(Step::Confirm, 8, |_| Epoch::FIRST, |_| false);
-    assert_eq!(unsealed, Err(StepError::NotSealed(record.epoch)));
-    // The other one has moved, and its former place may be gone.
-    record.previous.push(STORES[2]);
-    record.previous.push(STORES[0]);
-    assert_eq!([0, 1].map(|own| step(own, &record)), [None, Some(Step::Confirm)]);
-    let after = record.after(Step::Confirm, 8, |_| record.epoch, |_| false);
-    let after = after.unwrap();
-    assert_eq!(after.in_sync, record.in_sync);
-    assert_eq!([0, 1].map(|own| step(own, &after)), [None, None]);
-    assert_eq!([0, 1].map(|own| after.needs_both(STORES[own])), [false; 2]);
+    let goes_on_alone = |own: usize, record: &ShardRecord| {
+        let of_own = |store| {
+            if store == STORES[own] {
+                record.epoch
+            } else {
+                Epoch::NONE
+            }
+        };
+        let left = record.after(Step::Evict(STORES[1 - own]), 9, of_own, |_| false);
+        assert!(
+            matches!(left, Ok(_) | Err(StepError::NotSealed(_))),
+            "{left:?}"
+        );
+        left.is_ok()
+    };
+    // The other one has moved there, and its former place may be gone.
+    let mut moved = came.clone();
+    moved.previous = vec![STORES[1], STORES[2], STORES[0]];
+    let both = |of: &dyn Fn(usize) -> bool| [of(0), of(1)];
+    for (record, alone) in [(came.clone(), [false, true]), (moved, [false, false])] {
+        assert_eq!(both(&|own| goes_on_alone(own, &record)), alone);
+        assert_eq!(both(&|own| step(own, &record).is_none()), alone);
+        assert_eq!(step(0, &record), Some(Step::Confirm));
+        let after = record.after(Step::Confirm, 8, |_| record.epoch, |_| false);
+        let after = after.unwrap();
+        assert_eq!(after.in_sync, record.in_sync);
+        assert_eq!(both(&|own| goes_on_alone(own, &after)), [true; 2]);
+        assert_eq!(both(&|own| step(own, &after).is_none()), [true; 2]);
+    }
     // What is due comes first.
-    let mut alone = view(Role::InSync, &[], &[1]);
-    alone.live.clear();
-    record.previous.truncate(1);
-    assert_eq!(alone.step(SHARD, &record), Some(Step::Evict(STORES[1])));
+    let alone = view(Role::InSync, &[], &[1]);
+    assert_eq!(alone.step(SHARD, &came), Some(Step::Evict(STORES[1])));
 }
 
 /// PE3, PE4: the one that is left cannot tell whether it is cut off. One that comes knows.

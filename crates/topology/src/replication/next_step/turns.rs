@@ -212,6 +212,18 @@ mod tests {
         };
         assert_eq!(leaving(true).step(shard, &both), Some(Step::Evict(OTHER)));
         assert_eq!(leaving(false).step(shard, &both), None);
+        let came = ShardRecord {
+            epoch: both.epoch.next(),
+            previous: vec![OTHER],
+            ..both.clone().wishing(2, 1)
+        };
+        let mut arrived = View {
+            live: BTreeSet::from([OTHER]),
+            ..View::alone(OWN)
+        };
+        assert_eq!(arrived.step(shard, &came), Some(Step::Confirm));
+        arrived.moves_go_on = false;
+        assert_eq!(arrived.step(shard, &came), None);
         // A dead one leaves at once.
         let mut survivor = leaving(false);
         survivor.live.clear();
