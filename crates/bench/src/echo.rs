@@ -131,7 +131,7 @@ fn answer(request: pb::FindAllRequest) -> pb::FindAllResponse {
     pb::FindAllResponse {
         queries,
         matches: Some(matches.finish()),
-        completeness: None,
+        ..pb::FindAllResponse::default()
     }
 }
 

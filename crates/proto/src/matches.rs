@@ -7,7 +7,7 @@ use prost::{DecodeError, Message};
 use simshard_simhash::Fingerprint;
 
 use crate::search::at_most;
-use crate::v1::Matches;
+use crate::v1::{Match, Matches};
 
 /// The encoded message, as nodes send it.
 #[must_use]
@@ -33,6 +33,18 @@ pub struct QueryMatch {
     pub document_count: u64,
     /// Ids of those documents, ascending, as many as were asked for.
     pub ids: Vec<String>,
+}
+
+impl From<QueryMatch> for Match {
+    fn from(found: QueryMatch) -> Self {
+        Self {
+            query: found.query,
+            fingerprint: found.fingerprint.0,
+            distance: found.distance,
+            document_count: found.document_count,
+            ids: found.ids,
+        }
+    }
 }
 
 /// The columns of an answer do not fit each other.

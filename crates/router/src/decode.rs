@@ -5,6 +5,7 @@ use std::fmt::Display;
 use std::sync::Arc;
 
 use simshard_cluster::{CorpusName, CorpusUid};
+use simshard_proto::v1::ResultForm;
 use simshard_proto::{Documents, SearchSpec, Violations, check_batch, check_ids, v1};
 use simshard_simhash::{Fingerprint, Layout, LayoutError, Recipe, TextRecipe};
 use tonic::Status;
@@ -122,16 +123,40 @@ fn documents(ids: Vec<String>) -> impl FnOnce(&Batch, &mut Violations) -> Vec<St
     }
 }
 
-pub(crate) fn find_first(from: v1::FindFirstRequest) -> Result<OnCorpus<SearchSpec>, Status> {
-    let spec = SearchSpec::of_find_first(&from);
-    let keys = (from.fingerprints, from.texts);
-    on_corpus(&from.corpus, from.recipe, keys, |_, _| spec)
+/// What a search is for, and how it is answered.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Find {
+    pub(crate) spec: SearchSpec,
+    pub(crate) form: ResultForm,
 }
 
-pub(crate) fn find_all(from: v1::FindAllRequest) -> Result<OnCorpus<SearchSpec>, Status> {
+pub(crate) fn find_first(from: v1::FindFirstRequest) -> Result<OnCorpus<Find>, Status> {
+    let spec = SearchSpec::of_find_first(&from);
+    let keys = (from.fingerprints, from.texts);
+    let find = |_: &Batch, violations: &mut Violations| Find {
+        spec,
+        form: result_form(from.result_form, violations),
+    };
+    on_corpus(&from.corpus, from.recipe, keys, find)
+}
+
+pub(crate) fn find_all(from: v1::FindAllRequest) -> Result<OnCorpus<Find>, Status> {
     let spec = SearchSpec::of_find_all(&from);
     let keys = (from.fingerprints, from.texts);
-    on_corpus(&from.corpus, from.recipe, keys, |_, _| spec)
+    let find = |_: &Batch, violations: &mut Violations| Find {
+        spec,
+        form: result_form(from.result_form, violations),
+    };
+    on_corpus(&from.corpus, from.recipe, keys, find)
+}
+
+/// The form of an answer. A later version may know more of them.
+fn result_form(asked: i32, violations: &mut Violations) -> ResultForm {
+    ResultForm::try_from(asked).unwrap_or_else(|_| {
+        let problem = format!("is {asked}: 1 means columns, and 2 rows");
+        violations.add("result_form", problem);
+        ResultForm::Unspecified
+    })
 }
 
 pub(crate) fn fingerprint(from: v1::FingerprintRequest) -> Result<OnCorpus<()>, Status> {

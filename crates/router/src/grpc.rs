@@ -8,14 +8,14 @@ use std::time::Duration;
 
 use prost::Message;
 use simshard_proto::v1::corpus_service_server::CorpusService;
-use simshard_proto::{SearchSpec, Violations, v1 as pb};
+use simshard_proto::{Violations, v1 as pb};
 use simshard_transport::Admitted;
 use tokio_util::sync::CancellationToken;
 use tonic::{Request, Response, Status, Streaming};
 
 use crate::caller::CallerWatch;
 use crate::deadline::Deadline;
-use crate::decode::{self, OnCorpus};
+use crate::decode::{self, Find, OnCorpus};
 use crate::remembered::OpenCorpus;
 use crate::router::{Change, FindOutcome, QueryBatch, Router};
 use crate::streams::{AnswerStream, BatchPermit, answer_each};
@@ -79,15 +79,16 @@ impl CorpusGrpc {
 
     async fn find(
         &self,
-        request: OnCorpus<SearchSpec>,
+        request: OnCorpus<Find>,
         deadline: Deadline,
     ) -> Result<(Vec<u64>, FindOutcome), Status> {
         let router = &self.router;
+        let spec = request.rest.spec;
         let work = async |corpus: Arc<OpenCorpus>| {
             let near = QueryBatch {
                 queries: request.batch.fingerprints(&corpus).await?.into(),
-                max_distance: decode::distance(request.rest.max_distance, corpus.layout())?,
-                spec: request.rest,
+                max_distance: decode::distance(spec.max_distance, corpus.layout())?,
+                spec,
             };
             let found = router.find(&corpus, &near, deadline).await?;
             Ok((near.queries.iter().map(|query| query.0).collect(), found))
@@ -131,8 +132,10 @@ impl CorpusGrpc {
         request: pb::FindFirstRequest,
         deadline: Deadline,
     ) -> Result<pb::FindFirstResponse, Status> {
-        let (queries, found) = self.find(decode::find_first(request)?, deadline).await?;
-        convert::find_first_response(queries, found)
+        let request = decode::find_first(request)?;
+        let form = request.rest.form;
+        let (queries, found) = self.find(request, deadline).await?;
+        convert::find_first_response(queries, found, form)
     }
 
     async fn find_all_batch(
@@ -140,8 +143,10 @@ impl CorpusGrpc {
         request: pb::FindAllRequest,
         deadline: Deadline,
     ) -> Result<pb::FindAllResponse, Status> {
-        let (queries, found) = self.find(decode::find_all(request)?, deadline).await?;
-        convert::find_all_response(queries, found)
+        let request = decode::find_all(request)?;
+        let form = request.rest.form;
+        let (queries, found) = self.find(request, deadline).await?;
+        convert::find_all_response(queries, found, form)
     }
 }
 

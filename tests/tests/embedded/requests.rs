@@ -3,6 +3,7 @@
 use std::num::NonZeroU32;
 
 use simshard_client::{Documents, Fingerprint, Queries, SearchSpec, v1};
+use simshard_proto::matches_into;
 use simshard_simhash::Recipe;
 use simshard_simhash::synthetic::{self, Data};
 use simshard_testkit::TestCluster;
@@ -216,6 +217,65 @@ async fn streamed_changes_count_as_unary_ones_do() {
     let shown = cluster.client.get_corpus("c").await.unwrap();
     assert_eq!(shown.document_count, Some(0));
     cluster.stop().await;
+}
+
+/// Rows say what the columns say, match by match.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn matches_come_as_rows_where_they_are_asked_for() {
+    let (cluster, mut stub) = start().await;
+    let stored: Vec<Fingerprint> = Data::Clustered.fingerprints(3_000, 22);
+    let ids = (0..stored.len()).map(|place| format!("id {}", place % 700));
+    let documents = Documents {
+        ids: ids.collect(),
+        keys: Queries::Fingerprints(stored.clone()),
+    };
+    cluster.client.insert("c", documents).await.unwrap();
+    let all = v1::FindAllRequest {
+        corpus: "c".to_owned(),
+        fingerprints: stored.iter().take(200).map(|one| one.0 ^ 1).collect(),
+        limit: 2,
+        max_ids: 2,
+        ..Default::default()
+    };
+    let columns = stub.find_all(all.clone()).await.unwrap().into_inner();
+    let matches = columns.matches.unwrap();
+    let rows = v1::FindAllRequest {
+        result_form: v1::ResultForm::Rows.into(),
+        ..all.clone()
+    };
+    let rows = stub.find_all(rows).await.unwrap().into_inner();
+    let places = (0..).zip(&matches.truncated);
+    let truncated = places.filter(|(_, truncated)| **truncated);
+    let truncated: Vec<u32> = truncated.map(|(place, _)| place).collect();
+    assert!(!truncated.is_empty() && truncated.len() < 200);
+    assert_eq!(rows.truncated_queries, truncated);
+    assert_eq!((rows.queries, rows.matches), (columns.queries, None));
+    let expected = matches_into(matches, 200).unwrap().into_iter();
+    let expected: Vec<v1::Match> = expected.map(v1::Match::from).collect();
+    assert!(expected.len() >= 200);
+    assert_eq!(rows.rows, expected);
+
+    let first = v1::FindFirstRequest {
+        corpus: "c".to_owned(),
+        fingerprints: all.fingerprints,
+        max_ids: 2,
+        result_form: v1::ResultForm::Rows.into(),
+        ..Default::default()
+    };
+    let first = stub.find_first(first).await.unwrap().into_inner();
+    assert_eq!(first.matches, None);
+    let mut nearest = expected;
+    nearest.dedup_by_key(|one| one.query);
+    assert_eq!(first.rows, nearest);
+
+    let unknown = v1::FindFirstRequest {
+        corpus: "c".to_owned(),
+        result_form: 7,
+        ..Default::default()
+    };
+    let status = stub.find_first(unknown).await.unwrap_err();
+    let said = "result_form is 7: 1 means columns, and 2 rows";
+    assert_eq!(status.message(), said);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -152,7 +152,7 @@ mod tests {
         let response = pb::FindAllResponse {
             queries: QUERIES.map(|query| query.0).to_vec(),
             matches: Some(matches),
-            completeness: None,
+            ..pb::FindAllResponse::default()
         };
         Answer { first: 0, response }
     }

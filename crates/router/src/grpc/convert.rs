@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use prost_types::Timestamp;
 use simshard_cluster::{Corpora, CorpusRecord, CorpusState, Node};
-use simshard_proto::{MAX_MESSAGE_BYTES, shards_from, v1 as pb};
+use simshard_proto::v1::ResultForm;
+use simshard_proto::{MAX_MESSAGE_BYTES, matches_into, shards_from, v1 as pb};
 use simshard_topology::{NodeId, ShardId, ShardSet};
 use tonic::Status;
 
@@ -113,28 +114,50 @@ pub(super) fn list_corpora_response(corpora: &Corpora, page: &Page) -> pb::ListC
 pub(super) fn find_all_response(
     queries: Vec<u64>,
     found: FindOutcome,
+    form: ResultForm,
 ) -> Result<pb::FindAllResponse, Status> {
-    let response = pb::FindAllResponse {
-        queries,
-        matches: Some(found.matches),
+    let mut response = pb::FindAllResponse {
         completeness: found.completeness,
+        ..pb::FindAllResponse::default()
     };
+    if form == ResultForm::Rows {
+        let truncated = (0..).zip(&found.matches.truncated);
+        let truncated = truncated.filter(|(_, truncated)| **truncated);
+        response.truncated_queries = truncated.map(|(place, _)| place).collect();
+        response.rows = rows(found.matches, queries.len())?;
+    } else {
+        response.matches = Some(found.matches);
+    }
+    response.queries = queries;
     fits(response)
 }
 
 pub(super) fn find_first_response(
     queries: Vec<u64>,
     found: FindOutcome,
+    form: ResultForm,
 ) -> Result<pb::FindFirstResponse, Status> {
     let mut matches = found.matches;
-    // That there are others, farther away, cuts nothing from the nearest.
-    matches.truncated.fill(false);
-    let response = pb::FindFirstResponse {
-        queries,
-        matches: Some(matches),
+    let mut response = pb::FindFirstResponse {
         completeness: found.completeness,
+        ..pb::FindFirstResponse::default()
     };
+    if form == ResultForm::Rows {
+        response.rows = rows(matches, queries.len())?;
+    } else {
+        // That there are others, farther away, cuts nothing from the nearest.
+        matches.truncated.fill(false);
+        response.matches = Some(matches);
+    }
+    response.queries = queries;
     fits(response)
+}
+
+/// A message a match.
+fn rows(matches: pb::Matches, queries: usize) -> Result<Vec<pb::Match>, Status> {
+    let rows = matches_into(matches, queries);
+    let rows = rows.map_err(|_| RouterError::Fault)?;
+    Ok(rows.into_iter().map(pb::Match::from).collect())
 }
 
 /// Refuses a response over the largest message.

@@ -211,7 +211,7 @@ class RemoveResponse(_message.Message):
     def __init__(self, removed_count: _Optional[int] = ...) -> None: ...
 
 class FindFirstRequest(_message.Message):
-    __slots__ = ("corpus", "recipe", "fingerprints", "texts", "max_distance", "max_ids", "allow_partial")
+    __slots__ = ("corpus", "recipe", "fingerprints", "texts", "max_distance", "max_ids", "allow_partial", "result_form")
     CORPUS_FIELD_NUMBER: _ClassVar[int]
     RECIPE_FIELD_NUMBER: _ClassVar[int]
     FINGERPRINTS_FIELD_NUMBER: _ClassVar[int]
@@ -219,6 +219,7 @@ class FindFirstRequest(_message.Message):
     MAX_DISTANCE_FIELD_NUMBER: _ClassVar[int]
     MAX_IDS_FIELD_NUMBER: _ClassVar[int]
     ALLOW_PARTIAL_FIELD_NUMBER: _ClassVar[int]
+    RESULT_FORM_FIELD_NUMBER: _ClassVar[int]
     corpus: str
     recipe: str
     fingerprints: _containers.RepeatedScalarFieldContainer[int]
@@ -226,20 +227,23 @@ class FindFirstRequest(_message.Message):
     max_distance: int
     max_ids: int
     allow_partial: bool
-    def __init__(self, corpus: _Optional[str] = ..., recipe: _Optional[str] = ..., fingerprints: _Optional[_Iterable[int]] = ..., texts: _Optional[_Iterable[str]] = ..., max_distance: _Optional[int] = ..., max_ids: _Optional[int] = ..., allow_partial: bool = ...) -> None: ...
+    result_form: _matches_pb2.ResultForm
+    def __init__(self, corpus: _Optional[str] = ..., recipe: _Optional[str] = ..., fingerprints: _Optional[_Iterable[int]] = ..., texts: _Optional[_Iterable[str]] = ..., max_distance: _Optional[int] = ..., max_ids: _Optional[int] = ..., allow_partial: bool = ..., result_form: _Optional[_Union[_matches_pb2.ResultForm, str]] = ...) -> None: ...
 
 class FindFirstResponse(_message.Message):
-    __slots__ = ("queries", "matches", "completeness")
+    __slots__ = ("queries", "matches", "completeness", "rows")
     QUERIES_FIELD_NUMBER: _ClassVar[int]
     MATCHES_FIELD_NUMBER: _ClassVar[int]
     COMPLETENESS_FIELD_NUMBER: _ClassVar[int]
+    ROWS_FIELD_NUMBER: _ClassVar[int]
     queries: _containers.RepeatedScalarFieldContainer[int]
     matches: _matches_pb2.Matches
     completeness: _matches_pb2.Completeness
-    def __init__(self, queries: _Optional[_Iterable[int]] = ..., matches: _Optional[_Union[_matches_pb2.Matches, _Mapping]] = ..., completeness: _Optional[_Union[_matches_pb2.Completeness, _Mapping]] = ...) -> None: ...
+    rows: _containers.RepeatedCompositeFieldContainer[_matches_pb2.Match]
+    def __init__(self, queries: _Optional[_Iterable[int]] = ..., matches: _Optional[_Union[_matches_pb2.Matches, _Mapping]] = ..., completeness: _Optional[_Union[_matches_pb2.Completeness, _Mapping]] = ..., rows: _Optional[_Iterable[_Union[_matches_pb2.Match, _Mapping]]] = ...) -> None: ...
 
 class FindAllRequest(_message.Message):
-    __slots__ = ("corpus", "recipe", "fingerprints", "texts", "max_distance", "max_ids", "allow_partial", "limit")
+    __slots__ = ("corpus", "recipe", "fingerprints", "texts", "max_distance", "max_ids", "allow_partial", "limit", "result_form")
     CORPUS_FIELD_NUMBER: _ClassVar[int]
     RECIPE_FIELD_NUMBER: _ClassVar[int]
     FINGERPRINTS_FIELD_NUMBER: _ClassVar[int]
@@ -248,6 +252,7 @@ class FindAllRequest(_message.Message):
     MAX_IDS_FIELD_NUMBER: _ClassVar[int]
     ALLOW_PARTIAL_FIELD_NUMBER: _ClassVar[int]
     LIMIT_FIELD_NUMBER: _ClassVar[int]
+    RESULT_FORM_FIELD_NUMBER: _ClassVar[int]
     corpus: str
     recipe: str
     fingerprints: _containers.RepeatedScalarFieldContainer[int]
@@ -256,17 +261,22 @@ class FindAllRequest(_message.Message):
     max_ids: int
     allow_partial: bool
     limit: int
-    def __init__(self, corpus: _Optional[str] = ..., recipe: _Optional[str] = ..., fingerprints: _Optional[_Iterable[int]] = ..., texts: _Optional[_Iterable[str]] = ..., max_distance: _Optional[int] = ..., max_ids: _Optional[int] = ..., allow_partial: bool = ..., limit: _Optional[int] = ...) -> None: ...
+    result_form: _matches_pb2.ResultForm
+    def __init__(self, corpus: _Optional[str] = ..., recipe: _Optional[str] = ..., fingerprints: _Optional[_Iterable[int]] = ..., texts: _Optional[_Iterable[str]] = ..., max_distance: _Optional[int] = ..., max_ids: _Optional[int] = ..., allow_partial: bool = ..., limit: _Optional[int] = ..., result_form: _Optional[_Union[_matches_pb2.ResultForm, str]] = ...) -> None: ...
 
 class FindAllResponse(_message.Message):
-    __slots__ = ("queries", "matches", "completeness")
+    __slots__ = ("queries", "matches", "completeness", "rows", "truncated_queries")
     QUERIES_FIELD_NUMBER: _ClassVar[int]
     MATCHES_FIELD_NUMBER: _ClassVar[int]
     COMPLETENESS_FIELD_NUMBER: _ClassVar[int]
+    ROWS_FIELD_NUMBER: _ClassVar[int]
+    TRUNCATED_QUERIES_FIELD_NUMBER: _ClassVar[int]
     queries: _containers.RepeatedScalarFieldContainer[int]
     matches: _matches_pb2.Matches
     completeness: _matches_pb2.Completeness
-    def __init__(self, queries: _Optional[_Iterable[int]] = ..., matches: _Optional[_Union[_matches_pb2.Matches, _Mapping]] = ..., completeness: _Optional[_Union[_matches_pb2.Completeness, _Mapping]] = ...) -> None: ...
+    rows: _containers.RepeatedCompositeFieldContainer[_matches_pb2.Match]
+    truncated_queries: _containers.RepeatedScalarFieldContainer[int]
+    def __init__(self, queries: _Optional[_Iterable[int]] = ..., matches: _Optional[_Union[_matches_pb2.Matches, _Mapping]] = ..., completeness: _Optional[_Union[_matches_pb2.Completeness, _Mapping]] = ..., rows: _Optional[_Iterable[_Union[_matches_pb2.Match, _Mapping]]] = ..., truncated_queries: _Optional[_Iterable[int]] = ...) -> None: ...
 
 class InsertStreamRequest(_message.Message):
     __slots__ = ("sequence", "batch")

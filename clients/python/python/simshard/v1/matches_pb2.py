@@ -14,15 +14,19 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x19simshard/v1/matches.proto\x12\x0bsimshard.v1\"\x94\x01\n\x07Matches\x12\x14\n\x0cmatch_counts\x18\x01 \x03(\r\x12\x14\n\x0c\x66ingerprints\x18\x02 \x03(\x06\x12\x11\n\tdistances\x18\x03 \x03(\r\x12\x17\n\x0f\x64ocument_counts\x18\x04 \x03(\x04\x12\x11\n\tid_counts\x18\x05 \x03(\r\x12\x0b\n\x03ids\x18\x06 \x03(\t\x12\x11\n\ttruncated\x18\x07 \x03(\x08\"|\n\x0c\x43ompleteness\x12\x19\n\x11unreachable_nodes\x18\x01 \x03(\t\x12\x16\n\x0emissing_shards\x18\x02 \x03(\r\x12\x1b\n\x13missing_lead_groups\x18\x03 \x03(\x06\x12\x1c\n\x14guaranteed_distances\x18\x04 \x03(\x11\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x19simshard/v1/matches.proto\x12\x0bsimshard.v1\"\x94\x01\n\x07Matches\x12\x14\n\x0cmatch_counts\x18\x01 \x03(\r\x12\x14\n\x0c\x66ingerprints\x18\x02 \x03(\x06\x12\x11\n\tdistances\x18\x03 \x03(\r\x12\x17\n\x0f\x64ocument_counts\x18\x04 \x03(\x04\x12\x11\n\tid_counts\x18\x05 \x03(\r\x12\x0b\n\x03ids\x18\x06 \x03(\t\x12\x11\n\ttruncated\x18\x07 \x03(\x08\"b\n\x05Match\x12\r\n\x05query\x18\x01 \x01(\r\x12\x13\n\x0b\x66ingerprint\x18\x02 \x01(\x06\x12\x10\n\x08\x64istance\x18\x03 \x01(\r\x12\x16\n\x0e\x64ocument_count\x18\x04 \x01(\x04\x12\x0b\n\x03ids\x18\x05 \x03(\t\"|\n\x0c\x43ompleteness\x12\x19\n\x11unreachable_nodes\x18\x01 \x03(\t\x12\x16\n\x0emissing_shards\x18\x02 \x03(\r\x12\x1b\n\x13missing_lead_groups\x18\x03 \x03(\x06\x12\x1c\n\x14guaranteed_distances\x18\x04 \x03(\x11*X\n\nResultForm\x12\x1b\n\x17RESULT_FORM_UNSPECIFIED\x10\x00\x12\x17\n\x13RESULT_FORM_COLUMNS\x10\x01\x12\x14\n\x10RESULT_FORM_ROWS\x10\x02\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'simshard.v1.matches_pb2', _globals)
 if _descriptor._USE_C_DESCRIPTORS == False:
   DESCRIPTOR._options = None
+  _globals['_RESULTFORM']._serialized_start=419
+  _globals['_RESULTFORM']._serialized_end=507
   _globals['_MATCHES']._serialized_start=43
   _globals['_MATCHES']._serialized_end=191
-  _globals['_COMPLETENESS']._serialized_start=193
-  _globals['_COMPLETENESS']._serialized_end=317
+  _globals['_MATCH']._serialized_start=193
+  _globals['_MATCH']._serialized_end=291
+  _globals['_COMPLETENESS']._serialized_start=293
+  _globals['_COMPLETENESS']._serialized_end=417
 # @@protoc_insertion_point(module_scope)
