@@ -237,8 +237,8 @@ pub enum MetadataError {
     #[error("there is a cluster already: `simshard cluster nodes` lists its nodes")]
     AlreadyInitialized,
     #[error(
-        "there is no cluster yet: `simshard cluster init` begins one; if there was one, its metadata is lost: stop all \
-         processes first"
+        "there is no cluster yet where the metadata is looked for: check that address and its prefix; `simshard cluster init` \
+         begins one there; if there was one, its metadata is lost: stop all processes first"
     )]
     NoCluster,
     #[error(

@@ -109,7 +109,8 @@ pub(super) async fn undrain(args: &NodeArgs) -> anyhow::Result<()> {
     if admin(&*keys).undrain(node).await? {
         note(format!(
             "{node} may take shards again: `simshard cluster rebalance plan` gives it its share. Those on their way from it \
-             leave still, unless `simshard cluster move --free` lets them be anywhere"
+             leave still: `simshard cluster shards` shows them, and `simshard cluster move --free --shards SHARDS` lets \
+             them be anywhere"
         ));
     } else {
         note(format!("nothing to do: {node} was not drained"));

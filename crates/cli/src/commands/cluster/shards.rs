@@ -9,12 +9,13 @@ use simshard_topology::{NodeId, ShardSet};
 
 use super::listing::{Listing, show};
 use super::{TableArgs, admin, node_name};
+use crate::completion;
 
 /// The arguments of `cluster shards`.
 #[derive(Args, Debug)]
 pub struct ShardsArgs {
     /// Only the shards that this node holds, copies or is to hold
-    #[arg(long, value_name = "NODE", value_parser = node_name)]
+    #[arg(long, value_name = "NODE", value_parser = node_name, add = completion::nodes())]
     node: Option<NodeId>,
     /// What all lists have.
     #[command(flatten)]
