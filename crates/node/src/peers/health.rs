@@ -36,6 +36,10 @@ const SILENT_AFTER_START: Duration = Duration::from_secs(10);
 /// If this process was not there for so long, it cannot say who was silent.
 const ABSENT_AFTER: Duration = Duration::from_millis(500);
 
+/// Once no other store has said for this time that this process is silent, none takes it for dead by what was before: each
+/// has heard it, or would say so, and what it wrote is known.
+const HEARD_AFTER: Duration = Duration::from_millis(1200);
+
 /// What is known of another store.
 #[derive(Clone, Debug)]
 pub(super) struct Health {
@@ -163,6 +167,20 @@ impl Health {
         self.silence(now) >= most
     }
 
+    /// Excuses its silence while this process was away for a time (PE2). One that never answered is excused for that time
+    /// only: if this process is away again and again, it is silent all the same.
+    fn excuse(&mut self, now: Instant, away: Duration) {
+        self.since = match self.answered {
+            Some(_) => now,
+            None => now.min(self.since + away),
+        };
+    }
+
+    /// Whether it does not say that another store is silent. One that is silent itself says nothing.
+    fn hears(&self, now: Instant, store: StoreId) -> bool {
+        self.is_silent(now) || self.answered.is_some() && !self.silent_to_it.contains(&store)
+    }
+
     /// Whether it has answered lately. One whose silence is excused has not.
     pub(super) fn is_live(&self, now: Instant) -> bool {
         let last = self.answered;
@@ -188,14 +206,20 @@ impl Others {
                 .or_insert_with(|| Health::new(now));
         }
         let was_there = self.is_there(now);
-        self.looked = Some(now);
+        let looked = self.looked.replace(now).unwrap_or(now);
         for health in self.by_store.values_mut() {
             if was_there {
                 health.is_long_lost |= health.silence(now) >= LONG_LOST_AFTER;
             } else {
-                health.since = now;
+                health.excuse(now, now.saturating_duration_since(looked));
             }
         }
+    }
+
+    /// Whether each of these stores hears this process, or is silent itself. One that has yet to answer may say otherwise.
+    pub(super) fn all_hear(&self, now: Instant, own: StoreId, stores: &BTreeSet<StoreId>) -> bool {
+        let mut known = stores.iter().map(|store| self.by_store.get(store));
+        known.all(|health| health.is_some_and(|health| health.hears(now, own)))
     }
 
     /// Whether this process was there to hear the others until now.
@@ -299,6 +323,21 @@ impl Others {
             }
         };
         self.silent(now).into_iter().filter(is_dead).collect()
+    }
+}
+
+/// Since when all that share shards with this process hear it.
+#[derive(Debug, Default)]
+pub(super) struct Heard(Option<Instant>);
+
+impl Heard {
+    /// Looks once more. Answers whether they have heard it for so long that none is about to take it for dead.
+    pub(super) fn look(&mut self, now: Instant, all_hear: bool) -> bool {
+        if !all_hear {
+            self.0 = None;
+            return false;
+        }
+        now.saturating_duration_since(*self.0.get_or_insert(now)) >= HEARD_AFTER
     }
 }
 
@@ -538,6 +577,52 @@ mod tests {
         assert_eq!(scene.dead(), []);
         scene.pass(INTERVAL * 2, &[]);
         assert_eq!(scene.dead(), [A, B]);
+    }
+
+    /// PE2: only for the time that this process was away, as on a machine with too much to do.
+    #[test]
+    fn a_store_that_never_answered_is_silent_however_often_this_process_was_away() {
+        let mut scene = Scene::new();
+        let mut was_there = Duration::ZERO;
+        while was_there < SILENT_AFTER_START - INTERVAL {
+            assert_eq!(scene.dead(), []);
+            scene.now += ABSENT_AFTER;
+            scene.others.look(scene.now, &both());
+            scene.pass(INTERVAL * 4, &[]);
+            was_there += INTERVAL * 4;
+        }
+        scene.pass(INTERVAL * 2, &[]);
+        assert_eq!(scene.dead(), [A, B]);
+    }
+
+    /// PE5: a store that found this one silent before it started anew says so until it has heard it.
+    #[test]
+    fn this_process_is_heard_once_no_store_has_called_it_silent_for_a_while() {
+        let own = StoreId([9; 16]);
+        let mut scene = Scene::new();
+        let mut heard = Heard::default();
+        let mut look = |scene: &mut Scene, time, answering: &[_]| {
+            scene.pass(time, answering);
+            let all_hear = scene.others.all_hear(scene.now, own, &both());
+            heard.look(scene.now, all_hear)
+        };
+        let deaf = BTreeSet::from([own]);
+        assert!(
+            !look(&mut scene, HEARD_AFTER * 2, &[(A, none())]),
+            "B may yet say so"
+        );
+        assert!(!look(&mut scene, INTERVAL, &[(A, none()), (B, none())]));
+        assert!(!look(
+            &mut scene,
+            HEARD_AFTER - INTERVAL,
+            &[(A, none()), (B, none())]
+        ));
+        assert!(look(&mut scene, INTERVAL, &[(A, none()), (B, none())]));
+        assert!(!look(&mut scene, INTERVAL, &[(A, deaf), (B, none())]));
+        assert!(!look(&mut scene, INTERVAL, &[(A, none()), (B, none())]));
+        assert!(look(&mut scene, HEARD_AFTER, &[(A, none()), (B, none())]));
+        // One that is silent says nothing any more.
+        assert!(look(&mut scene, SILENT_AFTER, &[(A, none())]));
     }
 
     #[test]

@@ -5,7 +5,8 @@
 //!   replicas. One that lost its store needs those that it takes at once and may copy. It also needs the tables of those
 //!   that it is hot for, but of those that others search meanwhile (PE20). And it knows that the record by which it came is
 //!   sealed. One of two knows that by a later record, also after a restart: if the store that was alone before is lost, it
-//!   goes on alone (PE22).
+//!   goes on alone (PE22). At last, no store that shares shards with it has called it silent for a while: else it may just be
+//!   about to leave it out, as it was away.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -14,11 +15,11 @@ use simshard_cluster::ClusterLayout;
 use simshard_topology::replication::{Epoch, Role, ShardRecords, StoreId};
 use simshard_topology::{ShardId, ShardSet};
 use tokio::sync::watch;
-use tokio::time::{MissedTickBehavior, interval};
+use tokio::time::{Instant, MissedTickBehavior, interval};
 use tracing::info;
 
 use super::Peers;
-use super::health::INTERVAL;
+use super::health::{Heard, INTERVAL};
 use super::replacement::may_be_copied;
 use crate::engine::Engine;
 
@@ -30,9 +31,11 @@ pub(super) async fn run(
 ) {
     let mut ticks = interval(INTERVAL);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut heard = Heard::default();
     loop {
         ticks.tick().await;
         let layout = Arc::clone(&followed.borrow());
+        let is_heard = is_heard(&mut heard, peers, layout.records());
         let roles = roles(engine);
         let dead = peers.dead(&layout);
         let at_once = peers.may_take_at_once(&layout);
@@ -41,7 +44,7 @@ pub(super) async fn run(
         let in_sync = in_sync(layout.records(), peers.own, &roles, reported);
         let unbuilt = engine.unbuilt().difference(&spare(layout.records()));
         let missing = meant.difference(&in_sync).union(&unbuilt);
-        let is_ready = missing.is_empty();
+        let is_ready = missing.is_empty() && is_heard;
         let has_changed = peers.ready.send_if_modified(|ready| {
             let has_changed = *ready != is_ready;
             *ready = is_ready;
@@ -49,10 +52,29 @@ pub(super) async fn run(
         });
         if has_changed && is_ready {
             say_ready(in_sync);
+        } else if has_changed && missing.is_empty() {
+            info!("this node is not ready: a node that shares shards with it does not hear it");
         } else if has_changed && !*peers.stops.borrow() {
             info!(shards = %missing, "this node is not ready: it has yet to get in sync, or to make tables");
         }
     }
+}
+
+/// Whether the stores in sync beside this one have heard it for a while. There may be none.
+fn is_heard(heard: &mut Heard, peers: &Peers, records: Option<&ShardRecords>) -> bool {
+    let partners = partners(records, peers.own);
+    let now = Instant::now();
+    let all_hear = peers.others.lock().all_hear(now, peers.own, &partners);
+    heard.look(now, all_hear) || partners.is_empty()
+}
+
+/// The other stores in sync of the shards that a store holds in sync.
+fn partners(records: Option<&ShardRecords>, own: StoreId) -> BTreeSet<StoreId> {
+    let records = records.into_iter().flatten();
+    let held = records.filter(|(_, record)| record.in_sync(own).is_some());
+    let in_sync = held.flat_map(|(_, record)| &record.in_sync);
+    let stores = in_sync.map(|entry| entry.store);
+    stores.filter(|store| *store != own).collect()
 }
 
 /// What the store of this node does for the shards that it holds or held.
