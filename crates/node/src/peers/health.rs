@@ -36,8 +36,8 @@ const SILENT_AFTER_START: Duration = Duration::from_secs(10);
 /// If this process was not there for so long, it cannot say who was silent.
 const ABSENT_AFTER: Duration = Duration::from_millis(500);
 
-/// Once no other store has said for this time that this process is silent, none takes it for dead by what was before: each
-/// has heard it, or would say so, and what it wrote is known.
+/// For so long no other store must have called this process silent, so that none takes it for dead by what was before. By
+/// then each has heard it, or says that it has not, and what it wrote is known.
 const HEARD_AFTER: Duration = Duration::from_millis(1200);
 
 /// What is known of another store.

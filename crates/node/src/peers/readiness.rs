@@ -5,8 +5,8 @@
 //!   replicas. One that lost its store needs those that it takes at once and may copy. It also needs the tables of those
 //!   that it is hot for, but of those that others search meanwhile (PE20). And it knows that the record by which it came is
 //!   sealed. One of two knows that by a later record, also after a restart: if the store that was alone before is lost, it
-//!   goes on alone (PE22). At last, no store that shares shards with it has called it silent for a while: else it may just be
-//!   about to leave it out, as it was away.
+//!   goes on alone (PE22). At last, no store that shares shards with it has called it silent for a while.
+//!   One that has may be about to leave it out, as it was away.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
