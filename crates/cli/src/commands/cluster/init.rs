@@ -191,7 +191,7 @@ fn adopter_missing(data: &Path, nodes: &BTreeSet<NodeId>) -> Option<String> {
     nodes.is_empty().then(|| {
         format!(
             "none has registered; stop `simshard serve --data {data}` if it runs still, and then start `simshard serve node \
-             --data {data}/{EMBEDDED_NODE}` with the same --metadata"
+             --name NAME --data {data}/{EMBEDDED_NODE}` with the same --metadata"
         )
     })
 }

@@ -135,7 +135,8 @@ impl Wait {
                     }
                 }
                 Ok(Progress::Elsewhere(shards)) => bail!(
-                    "other nodes have been chosen for shards {shards} meanwhile: they go there instead"
+                    "other nodes have been chosen for shards {shards} meanwhile, or their plan was taken back: they go \
+                     where they are to be now, and the other shards go on: `simshard cluster shards` shows how far"
                 ),
                 Ok(Progress::Freed(shards)) => bail!(
                     "another operator has taken this back for shards {shards}: they stay where they are"
