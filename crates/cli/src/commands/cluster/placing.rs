@@ -97,6 +97,13 @@ fn standstill_text(open: &Open, without_room: &BTreeMap<NodeId, ShardSet>) -> St
     format!("still waiting for {all}: {advice}")
 }
 
+fn elsewhere_text(shards: ShardSet) -> String {
+    format!(
+        "other nodes have been chosen for shards {shards} meanwhile, or their plan was taken back: they go where they are \
+         to be now, and the other shards go on: `simshard cluster shards` shows how far"
+    )
+}
+
 impl Wait {
     /// Waits until the shards are where they are to be. The nodes go on if this is cut off.
     pub(super) async fn until(
@@ -134,10 +141,7 @@ impl Wait {
                         note(standstill_text(&open, &without_room.unwrap_or_default()));
                     }
                 }
-                Ok(Progress::Elsewhere(shards)) => bail!(
-                    "other nodes have been chosen for shards {shards} meanwhile, or their plan was taken back: they go \
-                     where they are to be now, and the other shards go on: `simshard cluster shards` shows how far"
-                ),
+                Ok(Progress::Elsewhere(shards)) => bail!(elsewhere_text(shards)),
                 Ok(Progress::Freed(shards)) => bail!(
                     "another operator has taken this back for shards {shards}: they stay where they are"
                 ),
