@@ -133,21 +133,31 @@ pub(crate) struct Find {
 pub(crate) fn find_first(from: v1::FindFirstRequest) -> Result<OnCorpus<Find>, Status> {
     let spec = SearchSpec::of_find_first(&from);
     let keys = (from.fingerprints, from.texts);
-    let find = |_: &Batch, violations: &mut Violations| Find {
-        spec,
-        form: result_form(from.result_form, violations),
-    };
-    on_corpus(&from.corpus, from.recipe, keys, find)
+    on_corpus(
+        &from.corpus,
+        from.recipe,
+        keys,
+        find(spec, from.result_form),
+    )
 }
 
 pub(crate) fn find_all(from: v1::FindAllRequest) -> Result<OnCorpus<Find>, Status> {
     let spec = SearchSpec::of_find_all(&from);
     let keys = (from.fingerprints, from.texts);
-    let find = |_: &Batch, violations: &mut Violations| Find {
+    on_corpus(
+        &from.corpus,
+        from.recipe,
+        keys,
+        find(spec, from.result_form),
+    )
+}
+
+/// A search, answered in the form with this number.
+fn find(spec: SearchSpec, form: i32) -> impl FnOnce(&Batch, &mut Violations) -> Find {
+    move |_, violations| Find {
         spec,
-        form: result_form(from.result_form, violations),
-    };
-    on_corpus(&from.corpus, from.recipe, keys, find)
+        form: result_form(form, violations),
+    }
 }
 
 /// The form of an answer. A later version may know more of them.

@@ -52,10 +52,8 @@ pub(super) async fn run(
         });
         if has_changed && is_ready {
             say_ready(in_sync);
-        } else if has_changed && missing.is_empty() {
-            info!("this node is not ready: a node that shares shards with it does not hear it");
         } else if has_changed && !*peers.stops.borrow() {
-            info!(shards = %missing, "this node is not ready: it has yet to get in sync, or to make tables");
+            say_not_ready(missing);
         }
     }
 }
@@ -90,6 +88,14 @@ fn say_ready(in_sync: ShardSet) {
         info!("this node is ready: it holds no shard, and none waits for it");
     } else {
         info!(shards = %in_sync, "this node is ready: it holds all its shards in sync");
+    }
+}
+
+fn say_not_ready(missing: ShardSet) {
+    if missing.is_empty() {
+        info!("this node is not ready: a node that shares shards with it does not hear it");
+    } else {
+        info!(shards = %missing, "this node is not ready: it has yet to get in sync, or to make tables");
     }
 }
 
