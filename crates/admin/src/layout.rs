@@ -6,6 +6,7 @@ use std::num::NonZeroU32;
 use simshard_cluster::{
     StagedPlan, Targets, check_node_settings, is_placed, shard_records, targets,
 };
+use simshard_runtime::terminal::counted;
 use simshard_topology::replication::{ShardRecords, StoreId};
 use simshard_topology::{Candidate, NodeId, Plan, ShardId, ShardMap, ShardSet, ShardWeights, plan};
 
@@ -270,14 +271,14 @@ impl Layout {
         let ways = [
             named("start", others.collect()),
             named("undrain", drained.collect()),
-            Some("add a node".to_owned()),
+            Some(format!("add {}", counted(replicas - left, "node"))),
             fewer,
         ];
         let ways: Vec<String> = ways.into_iter().flatten().collect();
-        let are = if leaving.is_empty() {
-            "there are"
-        } else {
-            "there would be"
+        let are = match (leaving.is_empty(), left) {
+            (true, 1) => "there is",
+            (true, _) => "there are",
+            (false, _) => "there would be",
         };
         AdminError::Impossible(format!(
             "each replica of a shard needs a node of its own: {replicas} are needed, and {are} {left} that may take \
@@ -312,12 +313,18 @@ impl Layout {
         self.targeted.contains(shard)
     }
 
+    /// The shards that operators have sent elsewhere, and that are not there yet.
+    pub(crate) fn on_their_way(&self) -> ShardSet {
+        let shards = self.targeted.iter();
+        shards.filter(|shard| !self.is_reached(*shard)).collect()
+    }
+
     /// The targets that make the map this one. Those that have been chosen before, and are not reached yet, are among
     /// them.
     pub(crate) fn targets(&self, after: &ShardMap) -> Targets {
+        let open = self.on_their_way();
         let is_there = |shard: &ShardId| {
-            let is_open = self.targeted.contains(*shard) && !self.is_reached(*shard);
-            nodes_of(after, *shard) == nodes_of(&self.map, *shard) && !is_open
+            nodes_of(after, *shard) == nodes_of(&self.map, *shard) && !open.contains(*shard)
         };
         let wanted = ShardId::all().filter(|shard| !is_there(shard));
         wanted

@@ -25,6 +25,7 @@ mod scene;
 mod settings;
 mod shards;
 mod shares;
+mod short;
 mod shown;
 mod status;
 mod upgrade;

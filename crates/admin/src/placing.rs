@@ -19,6 +19,8 @@ pub struct Placing {
     pub emptied: BTreeSet<NodeId>,
     /// Nodes of the targets that did not answer: for `emptied`, they are not waited for.
     pub silent: BTreeSet<NodeId>,
+    /// The shards of a plan for which operators have said something else since. They are not waited for.
+    pub given_up: ShardSet,
     /// The shards that were elsewhere when that was written down.
     pub unplaced: ShardSet,
 }

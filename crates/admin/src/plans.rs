@@ -23,6 +23,8 @@ pub struct Drawn {
     pub outlook: Outlook,
     /// How much is to be copied.
     pub estimate: Estimate,
+    /// The shards that operators have sent elsewhere, and that are not there yet. The plan counts them as if they were.
+    pub on_their_way: ShardSet,
     plan: StagedPlan,
     /// The plan that gives way to it.
     before: Option<Revision>,
@@ -33,6 +35,12 @@ impl Drawn {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.plan.moves.is_empty()
+    }
+
+    /// Whether another plan goes once this one is staged: one that was not applied, or that is carried out.
+    #[must_use]
+    pub const fn replaces_another(&self) -> bool {
+        self.before.is_some()
     }
 
     /// Differs from that of each other plan.
@@ -119,6 +127,7 @@ impl Admin<'_> {
         Ok(Drawn {
             outlook: Outlook::of_plan(&layout, &plan),
             estimate: Estimate::of(&layout, &moves),
+            on_their_way: layout.on_their_way(),
             plan: StagedPlan::new(now(), moves, layout.cluster.settings_for_plans()),
             before,
         })
@@ -211,14 +220,17 @@ impl Admin<'_> {
             PlanState::Beginning => carry_on(self.keys).await.map_err(AdminError::of_plan)?,
             PlanState::Moving | PlanState::Ending => {}
         }
-        let unplaced = unreached(self.keys, plan).await?;
+        let open = unreached(self.keys, plan).await?;
         // What an operator has sent elsewhere is no longer the plan's.
         let mut planned = plan.targets();
-        let now = targets_of(self.keys, planned.keys().copied().collect()).await?;
+        let all: ShardSet = planned.keys().copied().collect();
+        let now = targets_of(self.keys, all).await?;
         planned.retain(|shard, nodes| now.get(shard) == Some(nodes));
+        let its_own = planned.keys().copied().collect();
         Ok(Placing {
             targets: planned,
-            unplaced,
+            given_up: all.difference(&its_own),
+            unplaced: open.intersection(&its_own),
             ..Placing::default()
         })
     }
@@ -450,6 +462,7 @@ mod tests {
         let applicable = admin.applicable().await.unwrap();
         let placing = admin.apply(&applicable).await.unwrap();
         assert_eq!(placing.targets.len(), 2);
+        assert!(placing.given_up.is_empty());
         admin
             .free_shards(ShardSet::from_iter([ShardId(1)]))
             .await
@@ -460,6 +473,7 @@ mod tests {
         let applicable = admin.applicable().await.unwrap();
         let again = admin.apply(&applicable).await.unwrap();
         assert_eq!(again.targets.keys().collect::<Vec<_>>(), [&ShardId(2)]);
+        assert_eq!(again.given_up, freed);
     }
 
     /// What an operator looks at first must not fail for one damaged key.

@@ -205,7 +205,7 @@ mod tests {
         let refused = refused.to_string();
         assert!(
             refused.contains("3 are needed, and there are 2")
-                && refused.contains("start n2, or add a node"),
+                && refused.contains("start n2, or add 1 node"),
             "{refused}"
         );
         let well = Scene {

@@ -20,6 +20,7 @@ use crate::changes::{changes, has_stuck};
 use crate::lacking_room::{lacks_room, without_room_text};
 use crate::layout::{Layout, names};
 use crate::nodes::Asked;
+use crate::short::{hot, replicas};
 use crate::upgrade::versions;
 use crate::wishes::Wishes;
 use crate::{Admin, AdminError, plans};
@@ -57,8 +58,8 @@ impl Admin<'_> {
             nodes(&records, &wishes, &asked),
             searches(&records, &asked),
             changes(&records, &asked),
-            short("replicas", &records, ShardRecord::lacks_replicas),
-            short("hot", &records, lacks_hot),
+            replicas(&records, &asked),
+            hot(&records),
             learners(&records, &asked),
             moves(&records, &wishes, &asked),
             self.balance(&records, &wishes.targets, &asked).await,
@@ -155,7 +156,7 @@ fn nodes(records: &ShardRecords, wishes: &Wishes, asked: &Asked) -> Finding {
         let advice = if has_stuck(records, asked) {
             "start each, or see `changes`"
         } else {
-            "start each; of one that is gone for good, move the shards by `simshard cluster replace`"
+            "start each; if one is gone for good, `simshard cluster drain` or `replace` moves its shards to others"
         };
         details += &format!("; silent: {}: {advice}", holding.join(","));
     }
@@ -226,27 +227,6 @@ fn searches(records: &ShardRecords, asked: &Asked) -> Finding {
         "rebuilt": rebuilt.to_string(),
     });
     finding("searches", unanswered.is_empty(), details, facts)
-}
-
-fn lacks_hot(record: &ShardRecord) -> bool {
-    let hot = record.in_sync.iter().filter(|entry| entry.hot);
-    hot.count() < record.hot.min(record.want).into()
-}
-
-/// The shards that have fewer replicas than are wished for.
-fn short(
-    part: &'static str,
-    records: &ShardRecords,
-    is_short: impl Fn(&ShardRecord) -> bool,
-) -> Finding {
-    let shards = shards_where(records, is_short);
-    let details = if shards.is_empty() {
-        "no shard is short".to_owned()
-    } else {
-        format!("short: {shards}")
-    };
-    let facts = json!({ "short": shards.to_string() });
-    finding(part, shards.is_empty(), details, facts)
 }
 
 /// The copies that are under way. They are a good sign: shards get replicas.
@@ -390,7 +370,10 @@ fn corpora_of(states: &[CorpusState], missing: usize) -> Finding {
     finding("corpora", is_well, details, facts)
 }
 
-fn shards_where(records: &ShardRecords, holds: impl Fn(&ShardRecord) -> bool) -> ShardSet {
+pub(crate) fn shards_where(
+    records: &ShardRecords,
+    holds: impl Fn(&ShardRecord) -> bool,
+) -> ShardSet {
     let shards = records.iter().filter(|(_, record)| holds(record));
     shards.map(|(shard, _)| *shard).collect()
 }

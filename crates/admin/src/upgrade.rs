@@ -6,6 +6,7 @@ use serde_json::json;
 use simshard_cluster::{MetadataError, RegisteredStore, RunningProcess, Upgrade};
 use simshard_topology::NodeId;
 
+use crate::asked::known;
 use crate::nodes::Asked;
 use crate::status::{Finding, finding};
 use crate::{Admin, AdminError, Repeats};
@@ -136,6 +137,9 @@ impl Admin<'_> {
             return Ok((upgrade, Vec::new()));
         }
         let asked = self.ask_all().await?;
+        for node in stopped {
+            known(asked.iter().map(|(store, _)| store), node)?;
+        }
         let runs = |node: &NodeId| {
             let mut asked = asked.iter();
             asked.any(|(store, reports)| store.node == *node && reports.is_some())

@@ -107,7 +107,10 @@ impl Observed {
         let mut parts = locked(&self.parts);
         parts.retain(|(_, ready)| ready.has_changed().is_ok());
         if parts.is_empty() {
-            return Err("nothing is served: this process starts, or ends".to_owned());
+            return Err(
+                "nothing is served: this process starts, waits for what its log names, or ends"
+                    .to_owned(),
+            );
         }
         let waiting = parts.iter().filter(|(_, ready)| !*ready.borrow());
         let waiting: Vec<&str> = waiting.map(|(name, _)| *name).collect();

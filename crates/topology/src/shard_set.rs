@@ -211,7 +211,7 @@ impl fmt::Display for ShardSet {
 
 /// Why a text names no shards.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("shards are two digits each, and ranges of them: 00-0f,2a")]
+#[error("shards are two digits each, and ranges of them, the lower one first: 00-0f,2a")]
 pub struct ParseShardsError;
 
 impl FromStr for ShardSet {

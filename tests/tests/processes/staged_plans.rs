@@ -11,6 +11,7 @@ use simshard_testkit::{End, ProcessCluster, until};
 use simshard_topology::replication::StoreId;
 use tokio::task::block_in_place;
 
+use crate::force::assert_says;
 use crate::moves::{holders, loaded, operate, refuse, tell};
 use crate::records::until_all;
 
@@ -53,7 +54,8 @@ async fn a_plan_is_staged_paused_carried_out_and_refused_once_it_is_stale() {
         &["rebalance", "apply", "--yes"],
         "the plan is stale",
     );
-    operate(&cluster, &["rebalance", "plan"]);
+    let plan = tell(&cluster, &["rebalance", "plan"]);
+    assert_says(&plan, 0, "the plan of before is gone");
     refuse(&cluster, &["rebalance", "apply"], "add --yes");
 
     operate(&cluster, &["rebalance", "pause"]);
@@ -73,10 +75,28 @@ async fn a_plan_is_staged_paused_carried_out_and_refused_once_it_is_stale() {
     operate(&cluster, &["rebalance", "apply", "--yes"]);
     let stores: BTreeSet<StoreId> = holders(&cluster).await.into_iter().flatten().collect();
     assert_eq!(stores.len(), 3);
+    plan_beside_other_wishes(&cluster);
     let shown = tell(&cluster, &["rebalance", "show"]);
     let said = String::from_utf8_lossy(&shown.stderr);
     assert!(said.contains("no plan is staged"), "{said}");
     load.end(&cluster.client()).await;
+}
+
+/// While moves are paused, a plan is given up by another operator, and the next one is drawn beside a drain.
+fn plan_beside_other_wishes(cluster: &ProcessCluster) {
+    operate(cluster, &["rebalance", "pause"]);
+    operate(cluster, &["set-capacity", "n1", "9"]);
+    operate(cluster, &["rebalance", "plan"]);
+    operate(cluster, &["rebalance", "apply", "--yes", "--no-wait"]);
+    operate(cluster, &["move", "--free", "--shards", "00-ff"]);
+    let apply = tell(cluster, &["rebalance", "apply", "--yes"]);
+    assert_says(&apply, 0, "are no part of the plan any more");
+    operate(cluster, &["drain", "n3", "--no-wait"]);
+    operate(cluster, &["set-capacity", "n1", "1"]);
+    let plan = tell(cluster, &["rebalance", "plan"]);
+    assert_says(&plan, 0, "are on their way already");
+    operate(cluster, &["rebalance", "abort"]);
+    operate(cluster, &["rebalance", "resume"]);
 }
 
 /// An operator may have started it for nothing else.

@@ -80,6 +80,24 @@ fn drain(layout: &Layout, leaving: &[u8]) -> Result<Leaving, String> {
     drained.map_err(|error| error.to_string())
 }
 
+/// A plan counts them where they are to be.
+#[test]
+fn shards_are_on_their_way_until_those_hold_them_that_are_to() {
+    let scene = Scene {
+        nodes: 3,
+        dead: vec![],
+        drained: vec![],
+        want: 2,
+    };
+    let target = |shard: ShardId| match shard.0 {
+        1 => Some(vec![1, 2]),
+        2 => Some(vec![1, 3]),
+        _ => None,
+    };
+    let layout = scene.layout(|shard| (vec![1, 2], target(shard)));
+    assert_eq!(layout.on_their_way(), ShardSet::from_iter([ShardId(2)]));
+}
+
 /// Of three replicas, each shard lacks two of five nodes.
 fn thirds(shard: ShardId) -> Vec<u8> {
     (0..3).map(|place| (shard.0 % 5 + place) % 5 + 1).collect()
@@ -183,7 +201,7 @@ fn a_drain_for_which_there_are_too_few_nodes_names_each_way_out() {
     let refused = drain(&scene.layout(held), &[3]).err().unwrap();
     assert!(
         refused.ends_with(
-            "3 are needed, and there would be 2 that may take shards. To go on, add a node, or ask for fewer replicas by \
+            "3 are needed, and there would be 2 that may take shards. To go on, add 1 node, or ask for fewer replicas by \
              `simshard cluster set-replication --replicas 2`"
         ),
         "{refused}"
@@ -192,7 +210,7 @@ fn a_drain_for_which_there_are_too_few_nodes_names_each_way_out() {
     scene.drained = vec![4];
     let refused = drain(&scene.layout(held), &[2]).err().unwrap();
     assert!(
-        refused.contains("To go on, start n3, or undrain n4, or add a node, or"),
+        refused.contains("To go on, start n3, or undrain n4, or add 1 node, or"),
         "{refused}"
     );
 }

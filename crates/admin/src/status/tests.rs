@@ -67,26 +67,27 @@ fn records(of_80: impl Fn(&mut ShardRecord)) -> ShardRecords {
         .collect()
 }
 
-fn is_short(records: &ShardRecords) -> [Finding; 2] {
-    [
-        short("replicas", records, ShardRecord::lacks_replicas),
-        short("hot", records, lacks_hot),
-    ]
-}
-
 #[test]
 fn shards_that_are_short_are_named() {
     let whole = records(|_| {});
-    assert!(is_short(&whole).iter().all(|finding| finding.is_well));
+    let all = asked(&[1, 2, 3]);
+    assert!(replicas(&whole, &all).is_well && hot(&whole).is_well);
     let without_cold = records(|record| record.in_sync.truncate(2));
-    let [replicas, hot] = is_short(&without_cold);
-    assert_eq!(replicas.columns(), "replicas\tno\tshort: 80");
-    assert!(hot.is_well);
-    let without_hot = records(|record| record.in_sync[1].hot = false);
-    let [replicas, hot] = is_short(&without_hot);
-    assert!(replicas.is_well);
     assert_eq!(
-        hot.json(),
+        replicas(&without_cold, &all).columns(),
+        "replicas\tno\tshort: 80: nodes come back to their shards by themselves, and others take the place of one that \
+         stays away"
+    );
+    let too_few = replicas(&without_cold, &asked(&[1, 2]));
+    assert_eq!(
+        too_few.columns(),
+        "replicas\tno\tshort: 80: start the nodes that do not answer, or add nodes"
+    );
+    assert!(hot(&without_cold).is_well);
+    let without_hot = records(|record| record.in_sync[1].hot = false);
+    assert!(replicas(&without_hot, &all).is_well);
+    assert_eq!(
+        hot(&without_hot).json(),
         json!({"part": "hot", "well": false, "short": "80"})
     );
 }
@@ -141,7 +142,7 @@ fn each_silent_node_is_named_with_what_to_do() {
     let holding = nodes(&whole, &none, &asked(&[1, 2]));
     assert_eq!(
         holding.columns(),
-        "nodes\tno\t2 of 3 answer; silent: n3: start each; of one that is gone for good, move the shards by `simshard cluster replace`"
+        "nodes\tno\t2 of 3 answer; silent: n3: start each; if one is gone for good, `simshard cluster drain` or `replace` moves its shards to others"
     );
     let without_n3 = drained(&whole, 3);
     let empty = nodes(&without_n3, &none, &asked(&[1, 2]));

@@ -58,9 +58,10 @@ Example:
 A line for each part, and whether it is well: the metadata; the nodes; whether
 each shard has a hot replica that answers; whether changes succeed; shards that
 are short of replicas, or of hot ones; copies under way; shards that are to
-move; how evenly the documents are shared; and the corpora. Those of a creation
-or a deletion that was cut short count as not well, and so do lost records.
-A node that does not answer is named until it is back, or is removed.
+move; how evenly the documents are shared; the corpora; and the versions. A
+corpus counts as not well if its creation or deletion was cut short, or if its
+record is lost. A node that does not answer is named until it is back, or is
+removed.
 
 The command only reads. It succeeds as soon as it could look, and fails if the
 metadata does not answer.")]
@@ -77,7 +78,8 @@ are to hold the shards, where an operator has chosen some. One of the hot nodes
 in sync answers a search. An epoch counts the changes of a record; its first
 part counts the times that the shard was forced, or that a cluster began anew,
 after its metadata was lost. With --json, all shards of an object have one
-epoch.
+epoch. Once a scrub has begun to drop tombstones, a column says up to which
+version that is settled.
 
 Examples:
   simshard cluster shards --node n2    # what n2 holds, copies or is to hold
@@ -271,7 +273,6 @@ pub struct TableArgs {
         long,
         value_name = "SECONDS",
         num_args = 0..=1,
-        require_equals = true,
         default_missing_value = "2",
         value_parser = clap::value_parser!(u64).range(1..=3600)
     )]

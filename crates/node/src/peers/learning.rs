@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use simshard_cluster::ClusterLayout;
+use simshard_runtime::causes::followed_by_causes;
 use simshard_topology::ShardId;
 use simshard_topology::replication::{Epoch, Role, ShardRecord, StoreId};
 use tokio::sync::watch;
@@ -207,7 +208,10 @@ impl Copies {
         let Some(Failed { source, error }) = failed else {
             return;
         };
-        let (source, error) = (&*source.address, error.message());
+        let (source, error) = (
+            &*source.address,
+            followed_by_causes(error.message().to_owned(), error),
+        );
         if streak.failures == 1 {
             warn!(%shard, source, error, "a shard is not copied yet, trying again");
         } else {

@@ -97,6 +97,12 @@ fn standstill_text(open: &Open, without_room: &BTreeMap<NodeId, ShardSet>) -> St
     format!("still waiting for {all}: {advice}")
 }
 
+fn given_up_text(shards: ShardSet) -> String {
+    format!(
+        "shards {shards} are no part of the plan any more, as operators have said something else for them since"
+    )
+}
+
 fn elsewhere_text(shards: ShardSet) -> String {
     format!(
         "other nodes have been chosen for shards {shards} meanwhile, or their plan was taken back: they go where they are \
@@ -111,6 +117,9 @@ impl Wait {
         placing: &Placing,
         keys: &dyn KeyValueStore,
     ) -> anyhow::Result<()> {
+        if !placing.given_up.is_empty() {
+            note(given_up_text(placing.given_up));
+        }
         let is_paused = !placing.unplaced.is_empty()
             && admin(keys)
                 .paused()

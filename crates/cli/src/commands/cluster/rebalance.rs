@@ -26,7 +26,8 @@ pub enum RebalanceCommand {
     #[command(after_help = "\
 It prints what each node holds before and after, how much is to be copied, and
 about how long that takes. Nothing moves by that. A plan that was not applied
-gives way to the new one.
+gives way to the new one. A node counts a document once for each of its shards
+that has it: a document is in a few shards.
 
 The time is that of the node with most to copy, at the rate that `set-limits`
 has set for it, or else at 20 MB a second, as beside requests. A cluster that
@@ -113,14 +114,24 @@ async fn draw(args: &PlanArgs) -> anyhow::Result<()> {
     let admin = admin(&*keys);
     let drawn = admin.draw_plan().await?;
     shares::print(&drawn.outlook, args.output)?;
-    if drawn.is_empty() {
-        admin.stage(&drawn).await?;
-        note("nothing is to move, so there is no plan to apply, nor the one of before");
-        return Ok(());
+    if !drawn.on_their_way.is_empty() {
+        note(format!(
+            "shards {} are on their way already: they count, before and after, where they are to be",
+            drawn.on_their_way
+        ));
     }
-    note(&drawn.estimate);
+    if !drawn.is_empty() {
+        note(&drawn.estimate);
+    }
     admin.stage(&drawn).await?;
-    note("nothing is moved yet: `simshard cluster rebalance apply` moves the shards so");
+    if drawn.replaces_another() {
+        note("the plan of before is gone");
+    }
+    note(if drawn.is_empty() {
+        "nothing is to move, so there is no plan to apply"
+    } else {
+        "nothing is moved yet: `simshard cluster rebalance apply` moves the shards so"
+    });
     Ok(())
 }
 

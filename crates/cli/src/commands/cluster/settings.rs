@@ -37,7 +37,7 @@ pub struct CapacityArgs {
     #[arg(value_name = "NODE", value_parser = node_name, add = completion::nodes())]
     pub node: NodeId,
     /// Its share of the documents, in proportion to the shares of other nodes, such as its memory in GB
-    #[arg(value_name = "N", value_parser = positive)]
+    #[arg(value_name = "N", value_parser = positive, allow_negative_numbers = true)]
     pub capacity: NonZeroU32,
     /// Where the metadata is.
     #[command(flatten)]
@@ -52,7 +52,7 @@ pub struct LimitsArgs {
     #[arg(value_name = "NODE", value_parser = node_name, add = completion::nodes())]
     pub node: NodeId,
     /// How many megabytes of shards it may receive in a second, and how many it may send
-    #[arg(long, value_name = "MB", value_parser = positive)]
+    #[arg(long, value_name = "MB", value_parser = positive, allow_negative_numbers = true)]
     pub copy_rate: Option<NonZeroU32>,
     /// Set no limit: the node gives way to requests
     #[arg(long)]

@@ -1,0 +1,45 @@
+//! The shards that have fewer replicas, or hot ones, than are wished for.
+
+use serde_json::json;
+use simshard_topology::ShardSet;
+use simshard_topology::replication::{ShardRecord, ShardRecords};
+
+use crate::nodes::Asked;
+use crate::status::{Finding, finding, shards_where};
+
+/// Whether each shard has as many replicas in sync as are wished for.
+pub(crate) fn replicas(records: &ShardRecords, asked: &Asked) -> Finding {
+    let answering = asked.iter().filter(|(_, answer)| answer.is_some()).count();
+    let most = records.values().map(|record| record.want).max();
+    let advice = if answering < usize::from(most.unwrap_or(0)) {
+        "start the nodes that do not answer, or add nodes"
+    } else {
+        "nodes come back to their shards by themselves, and others take the place of one that stays away"
+    };
+    short(
+        "replicas",
+        shards_where(records, ShardRecord::lacks_replicas),
+        advice,
+    )
+}
+
+/// Whether as many of them are hot.
+pub(crate) fn hot(records: &ShardRecords) -> Finding {
+    let advice = "replicas get hot by themselves, once enough are in sync";
+    short("hot", shards_where(records, lacks_hot), advice)
+}
+
+fn lacks_hot(record: &ShardRecord) -> bool {
+    let hot = record.in_sync.iter().filter(|entry| entry.hot);
+    hot.count() < record.hot.min(record.want).into()
+}
+
+fn short(part: &'static str, shards: ShardSet, advice: &str) -> Finding {
+    let details = if shards.is_empty() {
+        "no shard is short".to_owned()
+    } else {
+        format!("short: {shards}: {advice}")
+    };
+    let facts = json!({ "short": shards.to_string() });
+    finding(part, shards.is_empty(), details, facts)
+}
