@@ -25,7 +25,6 @@ mod scene;
 mod settings;
 mod shards;
 mod shares;
-mod short;
 mod shown;
 mod status;
 mod upgrade;

@@ -26,8 +26,8 @@ pub struct Drawn {
     /// The shards that operators have sent elsewhere, and that are not there yet. The plan counts them as if they were.
     pub on_their_way: ShardSet,
     plan: StagedPlan,
-    /// The plan that gives way to it.
-    before: Option<Revision>,
+    /// The plan that gives way to it, and whether that was never applied.
+    before: Option<(Revision, bool)>,
 }
 
 impl Drawn {
@@ -37,10 +37,10 @@ impl Drawn {
         self.plan.moves.is_empty()
     }
 
-    /// Whether another plan goes once this one is staged: one that was not applied, or that is carried out.
+    /// Whether another plan goes once this one is staged, which was not applied.
     #[must_use]
-    pub const fn replaces_another(&self) -> bool {
-        self.before.is_some()
+    pub const fn discards_another(&self) -> bool {
+        matches!(self.before, Some((_, true)))
     }
 
     /// Differs from that of each other plan.
@@ -138,11 +138,12 @@ impl Admin<'_> {
     /// # Errors
     /// [`AdminError::OtherOperator`] if another plan was staged since it was drawn.
     pub async fn stage(&self, drawn: &Drawn) -> Result<(), AdminError> {
+        let before = drawn.before.map(|(revision, _)| revision);
         if !drawn.is_empty() {
-            let staged = stage_plan(self.keys, &drawn.plan, drawn.before).await;
+            let staged = stage_plan(self.keys, &drawn.plan, before).await;
             return staged.map(drop).map_err(AdminError::of_plan);
         }
-        match drawn.before {
+        match before {
             Some(before) => {
                 let removed = remove_plan(self.keys, before).await;
                 removed.map_err(AdminError::of_plan)
@@ -323,13 +324,14 @@ impl Admin<'_> {
         Ok(was_paused)
     }
 
-    /// The revision of a plan that may give way to another one. Refuses one by which shards are moving.
-    async fn replaceable(&self) -> Result<Option<Revision>, AdminError> {
+    /// The revision of a plan that may give way to another one, and whether it was never applied. Refuses one by which
+    /// shards are moving.
+    async fn replaceable(&self) -> Result<Option<(Revision, bool)>, AdminError> {
         let Some((plan, revision)) = staged_plan(self.keys).await? else {
             return Ok(None);
         };
         if plan.state == PlanState::Staged {
-            return Ok(Some(revision));
+            return Ok(Some((revision, true)));
         }
         if plan.state == PlanState::Ending {
             let told =
@@ -339,7 +341,7 @@ impl Admin<'_> {
         let open = self.open(&plan).await?;
         let is_over = plan.state == PlanState::Moving && open.is_empty();
         if is_over {
-            return Ok(Some(revision));
+            return Ok(Some((revision, false)));
         }
         Err(AdminError::Refused(format!(
             "another plan is being carried out: shards {open} are on their way. Wait for it by `simshard cluster \

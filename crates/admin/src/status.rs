@@ -1,5 +1,6 @@
 //! Whether a cluster is well.
 
+mod short;
 #[cfg(test)]
 mod tests;
 
@@ -20,7 +21,6 @@ use crate::changes::{changes, has_stuck};
 use crate::lacking_room::{lacks_room, without_room_text};
 use crate::layout::{Layout, names};
 use crate::nodes::Asked;
-use crate::short::{hot, replicas};
 use crate::upgrade::versions;
 use crate::wishes::Wishes;
 use crate::{Admin, AdminError, plans};
@@ -58,8 +58,8 @@ impl Admin<'_> {
             nodes(&records, &wishes, &asked),
             searches(&records, &asked),
             changes(&records, &asked),
-            replicas(&records, &asked),
-            hot(&records),
+            short::replicas(&records, &asked, &wishes.drained),
+            short::hot(&records),
             learners(&records, &asked),
             moves(&records, &wishes, &asked),
             self.balance(&records, &wishes.targets, &asked).await,
@@ -370,10 +370,7 @@ fn corpora_of(states: &[CorpusState], missing: usize) -> Finding {
     finding("corpora", is_well, details, facts)
 }
 
-pub(crate) fn shards_where(
-    records: &ShardRecords,
-    holds: impl Fn(&ShardRecord) -> bool,
-) -> ShardSet {
+fn shards_where(records: &ShardRecords, holds: impl Fn(&ShardRecord) -> bool) -> ShardSet {
     let shards = records.iter().filter(|(_, record)| holds(record));
     shards.map(|(shard, _)| *shard).collect()
 }

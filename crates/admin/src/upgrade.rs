@@ -6,7 +6,6 @@ use serde_json::json;
 use simshard_cluster::{MetadataError, RegisteredStore, RunningProcess, Upgrade};
 use simshard_topology::NodeId;
 
-use crate::asked::known;
 use crate::nodes::Asked;
 use crate::status::{Finding, finding};
 use crate::{Admin, AdminError, Repeats};
@@ -103,7 +102,7 @@ impl Admin<'_> {
     /// Nodes that are `stopped` keep it from nothing.
     ///
     /// # Errors
-    /// If a process keeps the level from being raised.
+    /// If a process keeps the level from being raised, or a node that is `stopped` has not registered.
     pub async fn question_before_finalize(
         &self,
         stopped: &[NodeId],
@@ -116,7 +115,7 @@ impl Admin<'_> {
     /// Raises the level to the newest one that this program knows, and answers it.
     ///
     /// # Errors
-    /// If a process keeps the level from being raised.
+    /// If a process keeps the level from being raised, or a node that is `stopped` has not registered.
     pub async fn finalize(&self, stopped: &[NodeId]) -> Result<u32, AdminError> {
         let mut repeats = Repeats::default();
         loop {
@@ -132,14 +131,14 @@ impl Admin<'_> {
     /// The processes of a cluster, if none keeps the level from being raised, and the nodes that are stopped. These are those
     /// that an operator calls so, and that do not answer.
     async fn checked(&self, stopped: &[NodeId]) -> Result<(Upgrade, Vec<NodeId>), AdminError> {
+        for node in stopped {
+            self.check_known(node).await?;
+        }
         let upgrade = Upgrade::read(self.keys).await?;
         if upgrade.level == upgrade.next {
             return Ok((upgrade, Vec::new()));
         }
         let asked = self.ask_all().await?;
-        for node in stopped {
-            known(asked.iter().map(|(store, _)| store), node)?;
-        }
         let runs = |node: &NodeId| {
             let mut asked = asked.iter();
             asked.any(|(store, reports)| store.node == *node && reports.is_some())

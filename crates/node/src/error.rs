@@ -17,9 +17,7 @@ pub(crate) enum NodeError {
          another node"
     )]
     NotOwner(ShardSet),
-    #[error(
-        "this node has other records of the shards {0} than the one that asks, or is not in sync"
-    )]
+    #[error("this node has other records of the shards {0} than the caller, or is not in sync")]
     WrongEpoch(ShardSet),
     #[error("this node has no tables of the shards {0}, or not yet")]
     Cold(ShardSet),

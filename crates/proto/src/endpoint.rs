@@ -28,7 +28,9 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
 /// # Errors
 /// `INVALID_ARGUMENT` if the address is no URL.
 pub fn channel_to(address: &str) -> Result<Channel, Status> {
-    let endpoint = Endpoint::from_shared(address.to_owned()).map_err(|_| {
+    let endpoint = Endpoint::from_shared(address.to_owned()).ok();
+    let endpoint = endpoint.filter(|endpoint| endpoint.uri().scheme().is_some());
+    let endpoint = endpoint.ok_or_else(|| {
         Status::invalid_argument(format!(
             "{address} is no address, such as http://10.0.0.1:7470"
         ))

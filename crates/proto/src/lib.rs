@@ -18,7 +18,7 @@ pub use documents::{Violations, check_batch, check_ids, documents_of_columns};
 pub use limits::{MAX_BATCH, MAX_ID_BYTES, MAX_MESSAGE_BYTES, MAX_SHARD_REQUEST_BYTES};
 pub use matches::{
     MalformedColumns, MatchColumns, QueryMatch, check_columns, matches_from_bytes, matches_into,
-    matches_into_bytes,
+    matches_into_bytes, rows_of,
 };
 pub use pairs::{Group, GroupPair, pair_messages, pairs_into};
 pub use reason::{DOMAIN, Reason};

@@ -135,13 +135,25 @@ impl MatchColumns {
 
 /// One value a match, in the order of the columns, for `queries` queries.
 pub fn matches_into(matches: Matches, queries: usize) -> Result<Vec<QueryMatch>, MalformedColumns> {
+    each_match(matches, queries)
+}
+
+/// The same as messages.
+pub fn rows_of(matches: Matches, queries: usize) -> Result<Vec<Match>, MalformedColumns> {
+    each_match(matches, queries)
+}
+
+fn each_match<T: From<QueryMatch>>(
+    matches: Matches,
+    queries: usize,
+) -> Result<Vec<T>, MalformedColumns> {
     check_columns(&matches, queries)?;
     let mut found = Vec::with_capacity(matches.fingerprints.len());
     let mut ids = matches.ids.into_iter();
     for (query, &count) in (0..).zip(&matches.match_counts) {
         for _ in 0..count {
             let place = found.len();
-            found.push(QueryMatch {
+            found.push(T::from(QueryMatch {
                 query,
                 distance: matches.distances[place],
                 fingerprint: Fingerprint(matches.fingerprints[place]),
@@ -150,7 +162,7 @@ pub fn matches_into(matches: Matches, queries: usize) -> Result<Vec<QueryMatch>,
                     .by_ref()
                     .take(matches.id_counts[place] as usize)
                     .collect(),
-            });
+            }));
         }
     }
     Ok(found)

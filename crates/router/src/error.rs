@@ -149,7 +149,7 @@ pub(crate) enum RouterError {
     #[error("{most} streams about whole corpora are in flight: retry once one of them has ended")]
     TooManyStreams { most: usize },
     #[error(
-        "the answer is over {MAX_MESSAGE_BYTES} bytes: ask fewer queries at once, or set limit or max_ids"
+        "the answer is over {MAX_MESSAGE_BYTES} bytes: ask fewer queries at once, set limit or max_ids, or ask for columns, which take fewer bytes than rows"
     )]
     AnswerTooLarge,
     #[error("{NO_MEMORY}: retry a little later")]

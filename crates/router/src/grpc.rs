@@ -135,7 +135,7 @@ impl CorpusGrpc {
         let request = decode::find_first(request)?;
         let form = request.rest.form;
         let (queries, found) = self.find(request, deadline).await?;
-        convert::find_first_response(queries, found, form)
+        convert::find_first_response(queries, found, form).await
     }
 
     async fn find_all_batch(
@@ -146,7 +146,7 @@ impl CorpusGrpc {
         let request = decode::find_all(request)?;
         let form = request.rest.form;
         let (queries, found) = self.find(request, deadline).await?;
-        convert::find_all_response(queries, found, form)
+        convert::find_all_response(queries, found, form).await
     }
 }
 

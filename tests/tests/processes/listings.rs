@@ -26,7 +26,7 @@ async fn shards_are_listed_of_one_node_and_anew_while_they_move() {
     assert_eq!(unknown.status.code(), Some(2));
 
     let mut watch = Command::new(binary());
-    watch.args(["cluster", "shards", "--watch=1", "--node", "n2"]);
+    watch.args(["cluster", "shards", "--watch", "1", "--node", "n2"]);
     watch.args(["--metadata", &metadata]).stdout(Stdio::piped());
     let mut watching = watch.spawn().unwrap();
     let output = BufReader::new(watching.stdout.take().unwrap());

@@ -80,7 +80,7 @@ fn drain(layout: &Layout, leaving: &[u8]) -> Result<Leaving, String> {
     drained.map_err(|error| error.to_string())
 }
 
-/// A plan counts them where they are to be.
+/// Those without a target are not, nor those that are where they are to be.
 #[test]
 fn shards_are_on_their_way_until_those_hold_them_that_are_to() {
     let scene = Scene {

@@ -71,7 +71,8 @@ fn records(of_80: impl Fn(&mut ShardRecord)) -> ShardRecords {
 fn shards_that_are_short_are_named() {
     let whole = records(|_| {});
     let all = asked(&[1, 2, 3]);
-    assert!(replicas(&whole, &all).is_well && hot(&whole).is_well);
+    let replicas = |records: &_, asked: &_| short::replicas(records, asked, &[]);
+    assert!(replicas(&whole, &all).is_well && short::hot(&whole).is_well);
     let without_cold = records(|record| record.in_sync.truncate(2));
     assert_eq!(
         replicas(&without_cold, &all).columns(),
@@ -81,13 +82,18 @@ fn shards_that_are_short_are_named() {
     let too_few = replicas(&without_cold, &asked(&[1, 2]));
     assert_eq!(
         too_few.columns(),
-        "replicas\tno\tshort: 80: start the nodes that do not answer, or add nodes"
+        "replicas\tno\tshort: 80: start the nodes that do not answer, undrain some, or add others"
     );
-    assert!(hot(&without_cold).is_well);
+    let drained = scene::store(3).node;
+    let too_few = short::replicas(&without_cold, &all, &[drained]);
+    assert!(too_few.details.contains("undrain some"), "{too_few:?}");
+    let stuck = replicas(&without_cold, &asked(&[]));
+    assert_eq!(stuck.details, "short: 80: see `changes`");
+    assert!(short::hot(&without_cold).is_well);
     let without_hot = records(|record| record.in_sync[1].hot = false);
     assert!(replicas(&without_hot, &all).is_well);
     assert_eq!(
-        hot(&without_hot).json(),
+        short::hot(&without_hot).json(),
         json!({"part": "hot", "well": false, "short": "80"})
     );
 }

@@ -36,10 +36,6 @@ const SILENT_AFTER_START: Duration = Duration::from_secs(10);
 /// If this process was not there for so long, it cannot say who was silent.
 const ABSENT_AFTER: Duration = Duration::from_millis(500);
 
-/// For so long no other store must have called this process silent, so that none takes it for dead by what was before. By
-/// then each has heard it, or says that it has not, and what it wrote is known.
-const HEARD_AFTER: Duration = Duration::from_millis(1200);
-
 /// What is known of another store.
 #[derive(Clone, Debug)]
 pub(super) struct Health {
@@ -47,6 +43,8 @@ pub(super) struct Health {
     since: Instant,
     /// When it last answered.
     answered: Option<Instant>,
+    /// When it last said more than that it lives.
+    pub(super) told: Option<Instant>,
     /// Whether it has been silent for long, or never answered. That this process was away does not excuse it.
     is_long_lost: bool,
     /// The number of its start.
@@ -95,6 +93,7 @@ impl Health {
         Self {
             since: now,
             answered: None,
+            told: None,
             is_long_lost: false,
             incarnation: 0,
             installations: 0,
@@ -127,6 +126,7 @@ impl Health {
         };
         self.incarnation = sign.incarnation;
         self.note_life(now);
+        self.told = Some(now);
         self.silent_to_it = sign.silent_stores;
         self.unheard_by_it = sign.unheard_stores;
         self.damaged = sign.damaged;
@@ -176,9 +176,11 @@ impl Health {
         };
     }
 
-    /// Whether it does not say that another store is silent. One that is silent itself says nothing.
-    fn hears(&self, now: Instant, store: StoreId) -> bool {
-        self.is_silent(now) || self.answered.is_some() && !self.silent_to_it.contains(&store)
+    /// Whether it says that it hears another store. `None` if it has said nothing, or has yet to hear it.
+    pub(super) fn says_it_hears(&self, store: StoreId) -> Option<bool> {
+        self.told?;
+        let is_silent = self.silent_to_it.contains(&store);
+        (is_silent || !self.unheard_by_it.contains(&store)).then_some(!is_silent)
     }
 
     /// Whether it has answered lately. One whose silence is excused has not.
@@ -214,12 +216,6 @@ impl Others {
                 health.excuse(now, now.saturating_duration_since(looked));
             }
         }
-    }
-
-    /// Whether each of these stores hears this process, or is silent itself. One that has yet to answer may say otherwise.
-    pub(super) fn all_hear(&self, now: Instant, own: StoreId, stores: &BTreeSet<StoreId>) -> bool {
-        let mut known = stores.iter().map(|store| self.by_store.get(store));
-        known.all(|health| health.is_some_and(|health| health.hears(now, own)))
     }
 
     /// Whether this process was there to hear the others until now.
@@ -323,21 +319,6 @@ impl Others {
             }
         };
         self.silent(now).into_iter().filter(is_dead).collect()
-    }
-}
-
-/// Since when all that share shards with this process hear it.
-#[derive(Debug, Default)]
-pub(super) struct Heard(Option<Instant>);
-
-impl Heard {
-    /// Looks once more. Answers whether they have heard it for so long that none is about to take it for dead.
-    pub(super) fn look(&mut self, now: Instant, all_hear: bool) -> bool {
-        if !all_hear {
-            self.0 = None;
-            return false;
-        }
-        now.saturating_duration_since(*self.0.get_or_insert(now)) >= HEARD_AFTER
     }
 }
 
@@ -593,36 +574,6 @@ mod tests {
         }
         scene.pass(INTERVAL * 2, &[]);
         assert_eq!(scene.dead(), [A, B]);
-    }
-
-    /// PE5: a store that found this one silent before it started anew says so until it has heard it.
-    #[test]
-    fn this_process_is_heard_once_no_store_has_called_it_silent_for_a_while() {
-        let own = StoreId([9; 16]);
-        let mut scene = Scene::new();
-        let mut heard = Heard::default();
-        let mut look = |scene: &mut Scene, time, answering: &[_]| {
-            scene.pass(time, answering);
-            let all_hear = scene.others.all_hear(scene.now, own, &both());
-            heard.look(scene.now, all_hear)
-        };
-        let deaf = BTreeSet::from([own]);
-        assert!(
-            !look(&mut scene, HEARD_AFTER * 2, &[(A, none())]),
-            "B may yet say so"
-        );
-        assert!(!look(&mut scene, INTERVAL, &[(A, none()), (B, none())]));
-        assert!(!look(
-            &mut scene,
-            HEARD_AFTER - INTERVAL,
-            &[(A, none()), (B, none())]
-        ));
-        assert!(look(&mut scene, INTERVAL, &[(A, none()), (B, none())]));
-        assert!(!look(&mut scene, INTERVAL, &[(A, deaf), (B, none())]));
-        assert!(!look(&mut scene, INTERVAL, &[(A, none()), (B, none())]));
-        assert!(look(&mut scene, HEARD_AFTER, &[(A, none()), (B, none())]));
-        // One that is silent says nothing any more.
-        assert!(look(&mut scene, SILENT_AFTER, &[(A, none())]));
     }
 
     #[test]

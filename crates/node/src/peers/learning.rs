@@ -6,7 +6,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use simshard_cluster::ClusterLayout;
-use simshard_runtime::causes::followed_by_causes;
 use simshard_topology::ShardId;
 use simshard_topology::replication::{Epoch, Role, ShardRecord, StoreId};
 use tokio::sync::watch;
@@ -16,9 +15,9 @@ use tokio_util::sync::CancellationToken;
 use tonic::Status;
 use tracing::{debug, info, warn};
 
-use super::Peers;
 use super::copying::{CopyOutcome, Source, copy};
 use super::health::INTERVAL;
+use super::{Peers, status_text};
 use crate::engine::Engine;
 use crate::engine::pace::Activity;
 
@@ -208,10 +207,7 @@ impl Copies {
         let Some(Failed { source, error }) = failed else {
             return;
         };
-        let (source, error) = (
-            &*source.address,
-            followed_by_causes(error.message().to_owned(), error),
-        );
+        let (source, error) = (&*source.address, status_text(error));
         if streak.failures == 1 {
             warn!(%shard, source, error, "a shard is not copied yet, trying again");
         } else {

@@ -5,8 +5,9 @@
 //!   replicas. One that lost its store needs those that it takes at once and may copy. It also needs the tables of those
 //!   that it is hot for, but of those that others search meanwhile (PE20). And it knows that the record by which it came is
 //!   sealed. One of two knows that by a later record, also after a restart: if the store that was alone before is lost, it
-//!   goes on alone (PE22). At last, no store that shares shards with it has called it silent for a while.
-//!   One that has may be about to leave it out, as it was away.
+//!   goes on alone (PE22). A move that ends makes no node unready, though that takes such a record too. At last, each
+//!   store in sync beside it has said for a while that it hears this node, or is silent. Another one may be about to leave
+//!   it out, as it was away.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -19,7 +20,8 @@ use tokio::time::{Instant, MissedTickBehavior, interval};
 use tracing::info;
 
 use super::Peers;
-use super::health::{Heard, INTERVAL};
+use super::health::INTERVAL;
+use super::heard::Heard;
 use super::replacement::may_be_copied;
 use crate::engine::Engine;
 
@@ -32,10 +34,11 @@ pub(super) async fn run(
     let mut ticks = interval(INTERVAL);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut heard = Heard::default();
+    let mut said = None;
     loop {
         ticks.tick().await;
         let layout = Arc::clone(&followed.borrow());
-        let is_heard = is_heard(&mut heard, peers, layout.records());
+        let deaf = deaf(&mut heard, peers, layout.records());
         let roles = roles(engine);
         let dead = peers.dead(&layout);
         let at_once = peers.may_take_at_once(&layout);
@@ -44,26 +47,48 @@ pub(super) async fn run(
         let in_sync = in_sync(layout.records(), peers.own, &roles, reported);
         let unbuilt = engine.unbuilt().difference(&spare(layout.records()));
         let missing = meant.difference(&in_sync).union(&unbuilt);
-        let is_ready = missing.is_empty() && is_heard;
-        let has_changed = peers.ready.send_if_modified(|ready| {
+        let obstacle = Obstacle::of(&missing, deaf);
+        peers.ready.send_if_modified(|ready| {
+            let is_ready = obstacle.is_none();
             let has_changed = *ready != is_ready;
             *ready = is_ready;
             has_changed
         });
-        if has_changed && is_ready {
-            say_ready(in_sync);
-        } else if has_changed && !*peers.stops.borrow() {
-            say_not_ready(missing);
+        if said.as_ref() != Some(&obstacle) && !*peers.stops.borrow() {
+            match &obstacle {
+                None => say_ready(in_sync),
+                Some(Obstacle::Missing) => say_missing(missing),
+                Some(Obstacle::Deaf(stores)) => say_deaf(stores, &layout),
+            }
         }
+        said = Some(obstacle);
     }
 }
 
-/// Whether the stores in sync beside this one have heard it for a while. There may be none.
-fn is_heard(heard: &mut Heard, peers: &Peers, records: Option<&ShardRecords>) -> bool {
+/// The stores in sync beside this one that may be about to take it for dead.
+fn deaf(heard: &mut Heard, peers: &Peers, records: Option<&ShardRecords>) -> BTreeSet<StoreId> {
     let partners = partners(records, peers.own);
-    let now = Instant::now();
-    let all_hear = peers.others.lock().all_hear(now, peers.own, &partners);
-    heard.look(now, all_hear) || partners.is_empty()
+    let (now, others) = (Instant::now(), peers.others.lock());
+    heard.look(now, peers.own, &others);
+    heard.deaf(now, &others, &partners)
+}
+
+/// What keeps a node from being ready.
+#[derive(Debug, PartialEq, Eq)]
+enum Obstacle {
+    /// Shards that it lacks, or whose tables it has yet to make.
+    Missing,
+    /// Stores that do not hear it, or not for long enough.
+    Deaf(BTreeSet<StoreId>),
+}
+
+impl Obstacle {
+    fn of(missing: &ShardSet, deaf: BTreeSet<StoreId>) -> Option<Self> {
+        if !missing.is_empty() {
+            return Some(Self::Missing);
+        }
+        (!deaf.is_empty()).then_some(Self::Deaf(deaf))
+    }
 }
 
 /// The other stores in sync of the shards that a store holds in sync.
@@ -91,12 +116,21 @@ fn say_ready(in_sync: ShardSet) {
     }
 }
 
-fn say_not_ready(missing: ShardSet) {
-    if missing.is_empty() {
-        info!("this node is not ready: a node that shares shards with it does not hear it");
-    } else {
-        info!(shards = %missing, "this node is not ready: it has yet to get in sync, or to make tables");
-    }
+fn say_missing(missing: ShardSet) {
+    info!(shards = %missing, "this node is not ready: it has yet to get in sync, or to make tables");
+}
+
+fn say_deaf(stores: &BTreeSet<StoreId>, layout: &ClusterLayout) {
+    let names = stores.iter().map(|store| {
+        let node = layout.node_of(*store);
+        node.map_or_else(|| store.to_string(), |node| node.id.to_string())
+    });
+    let nodes = names.collect::<Vec<String>>().join(",");
+    info!(
+        nodes,
+        "this node is not ready: these nodes have not said for a second that they hear it; if that lasts, look at its \
+         --address and the network"
+    );
 }
 
 /// The shards of which more stores are hot than wished. While one of them makes its tables, another answers.
@@ -220,6 +254,22 @@ mod tests {
         assert!(is_in_sync(&later, Epoch::FIRST));
         record.in_sync[1].since = Epoch::FIRST;
         assert!(is_in_sync(&record, Epoch::FIRST));
+    }
+
+    /// PE5: those of shards that it does not hold, and those that copy, cannot leave it out.
+    #[test]
+    fn the_other_stores_in_sync_of_its_shards_are_to_hear_it() {
+        let [own, beside, other] = STORES;
+        let mut held = ShardRecord::first(0, &[own, beside], 7);
+        held.learners.push(Learner {
+            store: other,
+            added: held.epoch,
+        });
+        let not_held = ShardRecord::first(0, &[beside, other], 7);
+        let both = [(SHARD, held), (ShardId(8), not_held)];
+        let records = both.map(|(shard, record)| (shard, Arc::new(record)));
+        let partners = partners(Some(&ShardRecords::from(records)), own);
+        assert_eq!(partners, BTreeSet::from([beside]));
     }
 
     /// PE5. Such a store is in no record at first, and has no role.

@@ -75,7 +75,10 @@ const fn line_of(step: Step) -> Line {
             Some(store),
         ),
         Step::Keep => ("other replicas of shards are to be hot", None),
-        Step::Confirm => ("shards can go on with either of their two nodes", None),
+        Step::Confirm => (
+            "each of two nodes can change the records of shards alone",
+            None,
+        ),
         Step::Warm(_) => (
             "a node makes tables of shards, to search them in the place of another one",
             None,

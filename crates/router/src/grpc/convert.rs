@@ -5,12 +5,13 @@ use std::collections::BTreeMap;
 use prost_types::Timestamp;
 use simshard_cluster::{Corpora, CorpusRecord, CorpusState, Node};
 use simshard_proto::v1::ResultForm;
-use simshard_proto::{MAX_MESSAGE_BYTES, matches_into, shards_from, v1 as pb};
+use simshard_proto::{MAX_MESSAGE_BYTES, rows_of, shards_from, v1 as pb};
 use simshard_topology::{NodeId, ShardId, ShardSet};
 use tonic::Status;
 
 use crate::decode::Page;
 use crate::error::RouterError;
+use crate::offload::offload;
 use crate::router::{CorpusContents, FindOutcome, StoredCorpus};
 
 pub(super) fn corpus(record: &CorpusRecord) -> pb::Corpus {
@@ -111,7 +112,7 @@ pub(super) fn list_corpora_response(corpora: &Corpora, page: &Page) -> pb::ListC
     }
 }
 
-pub(super) fn find_all_response(
+pub(super) async fn find_all_response(
     queries: Vec<u64>,
     found: FindOutcome,
     form: ResultForm,
@@ -124,7 +125,7 @@ pub(super) fn find_all_response(
         let truncated = (0..).zip(&found.matches.truncated);
         let truncated = truncated.filter(|(_, truncated)| **truncated);
         response.truncated_queries = truncated.map(|(place, _)| place).collect();
-        response.rows = rows(found.matches, queries.len())?;
+        response.rows = rows(found.matches, queries.len()).await?;
     } else {
         response.matches = Some(found.matches);
     }
@@ -132,7 +133,7 @@ pub(super) fn find_all_response(
     fits(response)
 }
 
-pub(super) fn find_first_response(
+pub(super) async fn find_first_response(
     queries: Vec<u64>,
     found: FindOutcome,
     form: ResultForm,
@@ -143,7 +144,7 @@ pub(super) fn find_first_response(
         ..pb::FindFirstResponse::default()
     };
     if form == ResultForm::Rows {
-        response.rows = rows(matches, queries.len())?;
+        response.rows = rows(matches, queries.len()).await?;
     } else {
         // That there are others, farther away, cuts nothing from the nearest.
         matches.truncated.fill(false);
@@ -153,11 +154,18 @@ pub(super) fn find_first_response(
     fits(response)
 }
 
-/// A message a match.
-fn rows(matches: pb::Matches, queries: usize) -> Result<Vec<pb::Match>, Status> {
-    let rows = matches_into(matches, queries);
-    let rows = rows.map_err(|_| RouterError::Fault)?;
-    Ok(rows.into_iter().map(pb::Match::from).collect())
+/// The bytes that a match takes as a message, at least: its tag, its length, the fingerprint and the number of documents.
+const LEAST_ROW_BYTES: usize = 13;
+
+/// A message a match. Refuses those that are no answer before they are made: each takes more memory than on the wire.
+async fn rows(matches: pb::Matches, queries: usize) -> Result<Vec<pb::Match>, RouterError> {
+    let count = matches.fingerprints.len();
+    let ids: usize = matches.ids.iter().map(String::len).sum();
+    if count * LEAST_ROW_BYTES + ids > MAX_MESSAGE_BYTES {
+        return Err(RouterError::AnswerTooLarge);
+    }
+    let rows = offload(count, move || rows_of(matches, queries)).await?;
+    rows.map_err(|_| RouterError::Fault)
 }
 
 /// Refuses a response over the largest message.

@@ -30,8 +30,9 @@
 //!   tolerated. Nothing else is to be done with the shard then, and all its stores live. Once the new one has its tables,
 //!   the one gets cold that searches the largest part by then. So parts come closer, and such steps end. None is taken while
 //!   moves are paused.
-//! - PE22: soon after a store came or left, each of two stores in sync can seal the record alone. One that cannot takes a
-//!   step by which only the epoch changes, once no other step is due.
+//! - PE22: after a store came or left, each of two stores in sync can seal the record alone. One that cannot takes a step by
+//!   which only the epoch changes, once no other step is due. It waits for that as for a move (PE18). Where more than two
+//!   replicas are wished for, this holds only if a single store was in sync before.
 //! - PE15: a store that lacks room leaves a shard as one with a slow disk does, if most others in sync have room. It stays
 //!   away until it has ample room. It comes earlier where a dead store cannot leave without it.
 

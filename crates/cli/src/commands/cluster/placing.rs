@@ -99,14 +99,14 @@ fn standstill_text(open: &Open, without_room: &BTreeMap<NodeId, ShardSet>) -> St
 
 fn given_up_text(shards: ShardSet) -> String {
     format!(
-        "shards {shards} are no part of the plan any more, as operators have said something else for them since"
+        "shards {shards} are no longer part of the plan: operators have said something else for them since"
     )
 }
 
 fn elsewhere_text(shards: ShardSet) -> String {
     format!(
-        "other nodes have been chosen for shards {shards} meanwhile, or their plan was taken back: they go where they are \
-         to be now, and the other shards go on: `simshard cluster shards` shows how far"
+        "other nodes have been chosen for shards {shards} meanwhile, or their plan was taken back. `simshard cluster \
+         shards` shows where they go now. The other shards go on"
     )
 }
 

@@ -5,6 +5,7 @@ mod shown;
 
 use std::time::SystemTime;
 
+use anyhow::bail;
 use clap::{Args, Subcommand};
 use simshard_admin::Aborted;
 use simshard_cluster::{KeyValueStore, PlanState};
@@ -124,8 +125,8 @@ async fn draw(args: &PlanArgs) -> anyhow::Result<()> {
         note(&drawn.estimate);
     }
     admin.stage(&drawn).await?;
-    if drawn.replaces_another() {
-        note("the plan of before is gone");
+    if drawn.discards_another() {
+        note("the plan of before is gone: it was not applied");
     }
     note(if drawn.is_empty() {
         "nothing is to move, so there is no plan to apply"
@@ -187,6 +188,11 @@ async fn apply(args: &ApplyArgs) -> anyhow::Result<()> {
         args.confirmation.ask(question)?;
     }
     let placing = admin.apply(&plan).await?;
+    if placing.targets.is_empty() {
+        bail!(
+            "nothing is left of the plan: operators have said something else for all its shards since, or took it back"
+        );
+    }
     args.wait.until(&placing, &*keys).await?;
     if !args.wait.no_wait {
         admin.forget(&plan).await?;

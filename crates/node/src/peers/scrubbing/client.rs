@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use simshard_proto::shard::v1 as pb;
 use simshard_proto::shard::v1::shard_service_client::ShardServiceClient;
 use simshard_proto::{endpoint, shards_from, shards_into};
-use simshard_runtime::causes::followed_by_causes;
 use simshard_simhash::Fingerprint;
 use simshard_storage::Digest;
 use simshard_topology::replication::{State, StoreId};
@@ -15,6 +14,7 @@ use tonic::{Code, Status};
 
 use crate::floors::Goal;
 use crate::peers::copying::in_time;
+use crate::peers::status_text;
 
 /// How a shard is scrubbed.
 #[derive(Clone, Copy, Debug)]
@@ -76,7 +76,7 @@ impl ScrubError {
 impl From<Status> for ScrubError {
     fn from(status: Status) -> Self {
         Self {
-            message: followed_by_causes(status.message().to_owned(), &status),
+            message: status_text(&status),
             may_succeed_later: matches!(
                 status.code(),
                 Code::FailedPrecondition
@@ -320,12 +320,12 @@ mod tests {
         let refused = ask(&address).await;
         assert!(refused.to_string().contains("refused"), "{refused}");
         assert!(refused.may_succeed_later);
-        let senseless = ask("no address").await;
-        assert!(
-            senseless
-                .to_string()
-                .starts_with("no address is no address")
-        );
-        assert!(!senseless.may_succeed_later);
+        // The second one lacks http://.
+        for senseless in ["no address", "10.0.0.1:7470"] {
+            let refused = ask(senseless).await;
+            let said = format!("{senseless} is no address");
+            assert!(refused.to_string().starts_with(&said), "{refused}");
+            assert!(!refused.may_succeed_later);
+        }
     }
 }

@@ -201,7 +201,9 @@ fn replica(layout: &ClusterLayout, store: StoreId) -> Result<Replica, Status> {
     Ok(Replica {
         store,
         address: node.address.clone(),
-        channel: channel_to(&node.address)?,
+        // It may register another one.
+        channel: channel_to(&node.address)
+            .map_err(|status| Status::failed_precondition(status.message()))?,
     })
 }
 

@@ -1,18 +1,23 @@
 //! The shards that have fewer replicas, or hot ones, than are wished for.
 
 use serde_json::json;
-use simshard_topology::ShardSet;
 use simshard_topology::replication::{ShardRecord, ShardRecords};
+use simshard_topology::{NodeId, ShardSet};
 
+use super::{Finding, finding, shards_where};
+use crate::changes::has_stuck;
 use crate::nodes::Asked;
-use crate::status::{Finding, finding, shards_where};
 
 /// Whether each shard has as many replicas in sync as are wished for.
-pub(crate) fn replicas(records: &ShardRecords, asked: &Asked) -> Finding {
-    let answering = asked.iter().filter(|(_, answer)| answer.is_some()).count();
+pub(super) fn replicas(records: &ShardRecords, asked: &Asked, drained: &[NodeId]) -> Finding {
+    let takers = asked
+        .iter()
+        .filter(|(store, answer)| answer.is_some() && !drained.contains(&store.node));
     let most = records.values().map(|record| record.want).max();
-    let advice = if answering < usize::from(most.unwrap_or(0)) {
-        "start the nodes that do not answer, or add nodes"
+    let advice = if has_stuck(records, asked) {
+        "see `changes`"
+    } else if takers.count() < usize::from(most.unwrap_or(0)) {
+        "start the nodes that do not answer, undrain some, or add others"
     } else {
         "nodes come back to their shards by themselves, and others take the place of one that stays away"
     };
@@ -24,7 +29,7 @@ pub(crate) fn replicas(records: &ShardRecords, asked: &Asked) -> Finding {
 }
 
 /// Whether as many of them are hot.
-pub(crate) fn hot(records: &ShardRecords) -> Finding {
+pub(super) fn hot(records: &ShardRecords) -> Finding {
     let advice = "replicas get hot by themselves, once enough are in sync";
     short("hot", shards_where(records, lacks_hot), advice)
 }
