@@ -69,6 +69,7 @@ impl Layout {
 
     /// Refuses to move shards that nothing can be copied of, or whose records cannot change: the move would never end.
     pub(crate) fn check_movable(&self, shards: ShardSet) -> Result<(), AdminError> {
+        self.check_filled(shards)?;
         let answers = |store: StoreId| self.cluster.answers(store);
         let in_sync = |record: &ShardRecord| -> Vec<StoreId> {
             record.in_sync.iter().map(|entry| entry.store).collect()

@@ -14,7 +14,7 @@ use simshard_topology::{ShardId, ShardMap, ShardSet};
 use crate::layout::{Layout, nodes_of};
 use crate::placing::Placing;
 use crate::shown::{self, ShownMove};
-use crate::{Admin, AdminError, Estimate, Outlook};
+use crate::{Admin, AdminError, Estimate, Outlook, Repeats};
 
 /// A plan that was drawn, and is yet to be staged.
 #[derive(Clone, Debug)]
@@ -228,21 +228,39 @@ impl Admin<'_> {
         let now = targets_of(self.keys, all).await?;
         planned.retain(|shard, nodes| now.get(shard) == Some(nodes));
         let its_own = planned.keys().copied().collect();
+        let given_up = all.difference(&its_own);
+        if !given_up.is_empty() {
+            self.check_goes_on(plan).await?;
+        }
         Ok(Placing {
             targets: planned,
-            given_up: all.difference(&its_own),
+            given_up,
             unplaced: open.intersection(&its_own),
             ..Placing::default()
         })
     }
 
-    /// Removes a plan that is carried out. Another operator may have done that.
+    /// Refuses a plan that was taken back, or is being taken back.
+    async fn check_goes_on(&self, plan: &StagedPlan) -> Result<(), AdminError> {
+        let now = staged_plan(self.keys).await?;
+        let goes_on =
+            now.is_some_and(|(now, _)| now.id == plan.id && now.state != PlanState::Ending);
+        if goes_on {
+            return Ok(());
+        }
+        let told = "another operator has taken the plan back: shards that had arrived stay";
+        Err(AdminError::Refused(told.to_owned()))
+    }
+
+    /// Removes a plan by which nothing moves any more. Another operator may have done that, or be taking it back.
     ///
     /// # Errors
     /// If the metadata cannot be read or written.
     pub async fn forget(&self, carried_out: &Applicable) -> Result<(), AdminError> {
         let now = staged_plan(self.keys).await?;
-        let Some((_, revision)) = now.filter(|(now, _)| now.id == carried_out.plan.id) else {
+        let is_over =
+            |now: &StagedPlan| now.id == carried_out.plan.id && now.state == PlanState::Moving;
+        let Some((_, revision)) = now.filter(|(now, _)| is_over(now)) else {
             return Ok(());
         };
         match remove_plan(self.keys, revision).await {
@@ -254,8 +272,20 @@ impl Admin<'_> {
     /// Takes the staged plan back.
     ///
     /// # Errors
-    /// [`AdminError::OtherOperator`] if it changes meanwhile.
+    /// [`AdminError::Refused`] if another plan takes its place meanwhile.
     pub async fn abort(&self) -> Result<Aborted, AdminError> {
+        let (mut first, mut repeats) = (None, Repeats::default());
+        loop {
+            match self.abort_now(&mut first).await {
+                // Nodes go on with a plan that begins.
+                Err(AdminError::OtherOperator) if repeats.wait().await => {}
+                done => return done,
+            }
+        }
+    }
+
+    /// Takes the staged plan back, if it is still the `first` that was read.
+    async fn abort_now(&self, first: &mut Option<String>) -> Result<Aborted, AdminError> {
         let read = staged_plan(self.keys).await;
         let is_bad = matches!(read, Err(MetadataError::BadRecord { .. }));
         if is_bad
@@ -268,6 +298,12 @@ impl Admin<'_> {
         let Some((plan, revision)) = read? else {
             return Ok(Aborted::None);
         };
+        let id = plan.id.to_string();
+        if *first.get_or_insert_with(|| id.clone()) != id {
+            let told =
+                "another plan was staged meanwhile: `simshard cluster rebalance show` shows it";
+            return Err(AdminError::Refused(told.to_owned()));
+        }
         if plan.state == PlanState::Staged {
             let removed = remove_plan(self.keys, revision).await;
             return removed
@@ -476,6 +512,20 @@ mod tests {
         let again = admin.apply(&applicable).await.unwrap();
         assert_eq!(again.targets.keys().collect::<Vec<_>>(), [&ShardId(2)]);
         assert_eq!(again.given_up, freed);
+        let (moving, revision) = staged_plan(&keys).await.unwrap().unwrap();
+        let ending = moving.turned(PlanState::Ending);
+        stage_plan(&keys, &ending, Some(revision)).await.unwrap();
+        let refused = admin.apply(&applicable).await.unwrap_err();
+        assert!(
+            refused.to_string().contains("taken the plan back"),
+            "{refused}"
+        );
+        // What takes it back goes on with that.
+        admin.forget(&applicable).await.unwrap();
+        assert!(staged_plan(&keys).await.unwrap().is_some());
+        let other = &mut Some("that of another plan".to_owned());
+        let refused = admin.abort_now(other).await.unwrap_err();
+        assert!(refused.to_string().contains("another plan"), "{refused}");
     }
 
     /// What an operator looks at first must not fail for one damaged key.

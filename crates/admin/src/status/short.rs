@@ -19,7 +19,7 @@ pub(super) fn replicas(records: &ShardRecords, asked: &Asked, drained: &[NodeId]
     } else if takers.count() < usize::from(most.unwrap_or(0)) {
         "start the nodes that do not answer, undrain some, or add others"
     } else {
-        "nodes come back to their shards by themselves, and others take the place of one that stays away"
+        "nodes copy them by themselves, and others do in the place of one that stays away: see `learners`"
     };
     short(
         "replicas",

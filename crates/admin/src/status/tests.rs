@@ -76,8 +76,8 @@ fn shards_that_are_short_are_named() {
     let without_cold = records(|record| record.in_sync.truncate(2));
     assert_eq!(
         replicas(&without_cold, &all).columns(),
-        "replicas\tno\tshort: 80: nodes come back to their shards by themselves, and others take the place of one that \
-         stays away"
+        "replicas\tno\tshort: 80: nodes copy them by themselves, and others do in the place of one that stays away: see \
+         `learners`"
     );
     let too_few = replicas(&without_cold, &asked(&[1, 2]));
     assert_eq!(

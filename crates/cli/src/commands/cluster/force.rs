@@ -30,7 +30,7 @@ pub struct ForceArgs {
     /// The shards that may be changed, such as 00-1f,80 [default: all that cannot go on by themselves]
     #[arg(long, value_name = "SHARDS")]
     pub shards: Option<ShardSet>,
-    /// Nodes that do not run, and never will with the data that they hold
+    /// Nodes that do not run, and never will with the data that they hold; removed ones by the id of their data
     #[arg(long, value_name = "NODE,…", value_delimiter = ',', value_parser = node_name, add = completion::nodes())]
     pub stopped: Vec<NodeId>,
     /// Begin shards anew that are lost, and fill them with what the other shards have of them

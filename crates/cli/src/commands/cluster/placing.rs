@@ -24,6 +24,9 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// After this long without a shard that arrived, a command says whom it waits for.
 const STANDSTILL: Duration = Duration::from_secs(20);
 
+/// What is said while moves are paused.
+const PAUSED: &str = "moves are paused: `simshard cluster rebalance resume` lets the shards move";
+
 /// What `--dry-run` says at its end.
 pub(super) const DRY: &str = "nothing was changed: this was a dry run";
 
@@ -82,18 +85,25 @@ impl Arrivals {
     }
 }
 
-/// What is said of a standstill. `without_room` are the shards that do not come as nodes lack room.
-fn standstill_text(open: &Open, without_room: &BTreeMap<NodeId, ShardSet>) -> String {
+/// What is to be done about a standstill.
+async fn advice(keys: &dyn KeyValueStore, open: &Open) -> String {
+    let admin = admin(keys);
+    if admin.paused().await.is_ok_and(|paused| paused.is_some()) {
+        return PAUSED.to_owned();
+    }
+    let without_room = admin.without_room(&open.lacking).await;
+    match without_room.unwrap_or_default() {
+        none if none.is_empty() => "`simshard cluster nodes` shows which nodes answer".to_owned(),
+        some => without_room_text(&some),
+    }
+}
+
+fn standstill_text(open: &Open, advice: &str) -> String {
     let lacking = open.lacking.iter();
     let lacking = lacking.map(|(node, shards)| format!("{node} to hold shards {shards}"));
     let staying = open.staying.iter();
     let staying = staying.map(|(node, shards)| format!("{node} to leave shards {shards}"));
     let all = lacking.chain(staying).collect::<Vec<_>>().join(", ");
-    let advice = if without_room.is_empty() {
-        "`simshard cluster nodes` shows whether they run".to_owned()
-    } else {
-        without_room_text(without_room)
-    };
     format!("still waiting for {all}: {advice}")
 }
 
@@ -126,7 +136,7 @@ impl Wait {
                 .await
                 .is_ok_and(|paused| paused.is_some());
         if is_paused {
-            note("moves are paused: `simshard cluster rebalance resume` lets the shards move");
+            note(PAUSED);
         }
         if self.no_wait {
             if placing.unplaced.is_empty() {
@@ -146,8 +156,7 @@ impl Wait {
                     (read, is_told) = (Instant::now(), false);
                     bar.set_position(placing.targets.len().saturating_sub(open.shards) as u64);
                     if arrivals.look(&open) {
-                        let without_room = admin(keys).without_room(&open.lacking).await;
-                        note(standstill_text(&open, &without_room.unwrap_or_default()));
+                        note(standstill_text(&open, &advice(keys, &open).await));
                     }
                 }
                 Ok(Progress::Elsewhere(shards)) => bail!(elsewhere_text(shards)),
@@ -223,7 +232,7 @@ mod tests {
             lacking,
             staying: BTreeMap::new(),
         };
-        let lacking = BTreeMap::from([(node.clone(), shards)]);
+        let lacking = BTreeMap::from([(node, shards)]);
         let mut arrivals = Arrivals::new();
         assert!(!arrivals.look(&open(3, lacking.clone())));
         tokio::time::advance(STANDSTILL).await;
@@ -231,13 +240,8 @@ mod tests {
         assert!(!arrivals.look(&open(3, BTreeMap::new())));
         assert!(arrivals.look(&open(3, lacking.clone())));
         let still = "still waiting for n4 to hold shards 40-41: ";
-        let told = standstill_text(&open(3, lacking.clone()), &BTreeMap::new());
-        let whether_they_run = "`simshard cluster nodes` shows whether they run";
-        assert_eq!(told, format!("{still}{whether_they_run}"));
-        let without_room = BTreeMap::from([(node, "41".parse().unwrap())]);
-        let told = standstill_text(&open(3, lacking.clone()), &without_room);
-        let room = "n4 has too little room for 41: make room there, or drain it";
-        assert_eq!(told, format!("{still}{room}"));
+        let told = standstill_text(&open(3, lacking.clone()), PAUSED);
+        assert_eq!(told, format!("{still}{PAUSED}"));
         tokio::time::advance(STANDSTILL).await;
         assert!(!arrivals.look(&open(3, lacking.clone())));
         // Another shard arrived: the next standstill is told again.

@@ -189,8 +189,9 @@ async fn apply(args: &ApplyArgs) -> anyhow::Result<()> {
     }
     let placing = admin.apply(&plan).await?;
     if placing.targets.is_empty() {
+        admin.forget(&plan).await?;
         bail!(
-            "nothing is left of the plan: operators have said something else for all its shards since, or took it back"
+            "nothing is left of the plan: operators have said something else for all its shards since"
         );
     }
     args.wait.until(&placing, &*keys).await?;

@@ -67,7 +67,11 @@ pub(super) async fn set_zone(args: &ZoneArgs) -> anyhow::Result<()> {
     let keys = args.metadata.keys()?;
     let zone = args.zone.as_ref();
     admin(&*keys).set_zone(&args.node, zone).await?;
-    note(PLAN_ANEW);
+    let node = &args.node;
+    note(match zone {
+        Some(zone) => format!("{node} is in zone {zone}: {PLAN_ANEW}"),
+        None => format!("{node} is in no zone: {PLAN_ANEW}"),
+    });
     Ok(())
 }
 
@@ -76,7 +80,10 @@ pub(super) async fn set_capacity(args: &CapacityArgs) -> anyhow::Result<()> {
     let keys = args.metadata.keys()?;
     let capacity = args.capacity;
     admin(&*keys).set_capacity(&args.node, capacity).await?;
-    note(PLAN_ANEW);
+    note(format!(
+        "{} has capacity {capacity}: {PLAN_ANEW}",
+        args.node
+    ));
     Ok(())
 }
 

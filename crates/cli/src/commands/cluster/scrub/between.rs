@@ -12,7 +12,7 @@ use simshard_node::{ScrubDifference, ScrubError, compare_shard, sum_cells_of};
 use simshard_topology::{CorpusUid, ShardId, ShardSet};
 
 use super::super::patience::patiently;
-use super::manner::{Manner, Patience, Places, SHOWN, state_text, state_value};
+use super::manner::{Manner, Patience, Places, SHOWN, problem_of, state_text, state_value};
 use crate::args::JsonArgs;
 use crate::progress;
 use crate::say;
@@ -215,17 +215,18 @@ impl<'a> Comparison<'a> {
         let mut anew = None;
         loop {
             let places = anew.as_ref().unwrap_or(first);
-            let Some(RegisteredStore { id, address, .. }) = places.reader(shard) else {
+            let Some(reader) = places.reader(shard) else {
                 return Ok(Err(ScrubError::unregistered().to_string()));
             };
-            let summed = sum_cells_of(address, *id, shard, &self.corpora, versions).await;
+            let summed =
+                sum_cells_of(&reader.address, reader.id, shard, &self.corpora, versions).await;
             match summed {
                 Ok(summed) => {
                     self.patience.renew();
                     return Ok(Ok(summed));
                 }
                 Err(error) if error.may_succeed_later && self.patience.is_left().await => {}
-                Err(error) => return Ok(Err(error.to_string())),
+                Err(error) => return Ok(Err(problem_of(reader, &error))),
             }
             anew = Some(Places::read(self.keys).await?);
         }
@@ -243,7 +244,9 @@ impl<'a> Comparison<'a> {
             outcome.was_repeated = true;
             if !error.may_succeed_later || !self.patience.is_left().await {
                 outcome.missed.insert(pair.1);
-                outcome.problem = Some(error.to_string());
+                let reader = places.reader(pair.0);
+                let told = reader.map(|reader| problem_of(reader, &error));
+                outcome.problem = Some(told.unwrap_or_else(|| error.to_string()));
                 return Ok(outcome);
             }
             anew = Some(Places::read(self.keys).await?);

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use simshard_cluster::{KeyValueStore, RegisteredStore, registered_stores, shard_records};
-use simshard_node::ScrubOptions;
+use simshard_node::{ScrubError, ScrubOptions};
 use simshard_topology::replication::{ShardRecords, State, StoreId};
 use simshard_topology::{ShardId, ShardSet, Version};
 use tokio::time::sleep;
@@ -116,6 +116,11 @@ impl Places {
         names.sort_unstable();
         names
     }
+}
+
+/// Why shards are not compared, with the node that was to do it.
+pub(super) fn problem_of(reader: &RegisteredStore, error: &ScrubError) -> String {
+    format!("{} at {}: {error}", reader.node, reader.address)
 }
 
 /// A state, for people.

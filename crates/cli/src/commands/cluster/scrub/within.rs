@@ -3,11 +3,11 @@
 use futures_util::{StreamExt, TryStreamExt, stream};
 use indicatif::ProgressBar;
 use serde_json::{Map, Value, json};
-use simshard_cluster::{KeyValueStore, RegisteredStore};
+use simshard_cluster::KeyValueStore;
 use simshard_node::{ScrubDifference, ScrubError, ScrubSummary, scrub_shard};
 use simshard_topology::{ShardId, ShardSet};
 
-use super::manner::{Manner, Patience, Places, SHOWN, state_text, state_value};
+use super::manner::{Manner, Patience, Places, SHOWN, problem_of, state_text, state_value};
 use crate::args::JsonArgs;
 use crate::progress;
 use crate::say;
@@ -77,7 +77,7 @@ impl Comparison<'_> {
             may_succeed_later: false,
             shown: Vec::new(),
         };
-        let Some(RegisteredStore { id, address, .. }) = places.reader(shard) else {
+        let Some(reader) = places.reader(shard) else {
             return Ok(outcome);
         };
         let mut printed = Ok(());
@@ -90,12 +90,19 @@ impl Comparison<'_> {
                 outcome.shown.push(told(shard, &difference, places));
             }
         };
-        let scrubbed = scrub_shard(address, *id, shard, self.manner.options, visit).await;
+        let scrubbed = scrub_shard(
+            &reader.address,
+            reader.id,
+            shard,
+            self.manner.options,
+            visit,
+        )
+        .await;
         printed?;
         outcome.may_succeed_later = scrubbed
             .as_ref()
             .is_err_and(|error| error.may_succeed_later);
-        outcome.summary = scrubbed.map_err(|error| error.to_string());
+        outcome.summary = scrubbed.map_err(|error| problem_of(reader, &error));
         Ok(outcome)
     }
 }
