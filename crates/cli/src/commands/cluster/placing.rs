@@ -1,13 +1,12 @@
 //! Waiting until shards are where they are to be.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use anyhow::{Context, bail};
 use clap::Args;
 use simshard_admin::{Open, Placing, Progress, without_room_text};
 use simshard_cluster::KeyValueStore;
-use simshard_topology::{NodeId, ShardSet};
+use simshard_topology::ShardSet;
 use tokio::time::{Instant, sleep};
 
 use super::{MetadataArgs, admin};
@@ -186,10 +185,10 @@ impl Wait {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeSet;
+    use std::collections::{BTreeMap, BTreeSet};
 
     use simshard_cluster::{MemoryKeyValues, Outcome, Targets, Transaction};
-    use simshard_topology::ShardId;
+    use simshard_topology::{NodeId, ShardId};
 
     use super::*;
 
