@@ -9,8 +9,8 @@ use simshard_topology::replication::{Epoch, ShardRecord, ShardRecords, StoreId};
 use simshard_topology::{ShardId, ShardSet};
 
 use crate::asked::{epoch_of, is_stuck, told};
+use crate::finding::{Finding, finding};
 use crate::nodes::Asked;
-use crate::status::{Finding, finding};
 
 /// What changes of a shard wait for.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]

@@ -1,17 +1,17 @@
 //! A plan of where all shards are to be: it is drawn first, and carried out when an operator says so.
 
 use std::collections::BTreeMap;
-use std::time::SystemTime;
 
 use simshard_cluster::{
-    Feature, MetadataError, Paused, PlanState, PlannedMove, Revision, StagedPlan, carry_on, paused,
-    remove_bad_plan, remove_plan, require, set_paused, shard_records, stage_plan, staged_plan,
-    targets, targets_of, unreached,
+    Feature, MetadataError, PlanState, PlannedMove, Revision, StagedPlan, carry_on,
+    remove_bad_plan, remove_plan, require, shard_records, stage_plan, staged_plan, targets,
+    targets_of, unreached,
 };
 use simshard_runtime::terminal::counted;
 use simshard_topology::{ShardId, ShardMap, ShardSet};
 
 use crate::layout::{Layout, nodes_of};
+use crate::pauses::now;
 use crate::placing::Placing;
 use crate::shown::{self, ShownMove};
 use crate::{Admin, AdminError, Estimate, Outlook, Repeats};
@@ -96,21 +96,6 @@ pub enum Aborted {
         /// Those that had arrived.
         arrived: usize,
     },
-}
-
-/// Moves are paused.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Pause {
-    /// Since when, in seconds since the beginning of 1970.
-    pub since: u64,
-    /// Whether they were before.
-    pub was_there: bool,
-}
-
-/// Seconds since the beginning of 1970.
-fn now() -> u64 {
-    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
-    since.unwrap_or_default().as_secs()
 }
 
 impl Admin<'_> {
@@ -320,46 +305,6 @@ impl Admin<'_> {
         Ok(Aborted::Moved { all, arrived })
     }
 
-    /// Whether moves are paused. Warns of a record that is damaged: it counts as a pause for nodes, too.
-    ///
-    /// # Errors
-    /// If the metadata cannot be read.
-    pub async fn paused(&self) -> Result<Option<Paused>, AdminError> {
-        Ok(paused(self.keys, |error| self.warn_of_bad(error)).await?)
-    }
-
-    /// Lets no shard begin to move.
-    ///
-    /// # Errors
-    /// If the cluster is at a level whose nodes do not know that.
-    pub async fn pause(&self) -> Result<Pause, AdminError> {
-        let before = paused(self.keys, |_| {}).await?;
-        if let Some(since) = before.and_then(|paused| paused.since) {
-            return Ok(Pause {
-                since,
-                was_there: true,
-            });
-        }
-        // Nodes of an earlier version would move shards all the same.
-        require(self.keys, Feature::Pausing).await?;
-        let since = now();
-        set_paused(self.keys, Some(since)).await?;
-        Ok(Pause {
-            since,
-            was_there: before.is_some(),
-        })
-    }
-
-    /// Lets shards begin to move again. Answers whether they were paused.
-    ///
-    /// # Errors
-    /// If the metadata cannot be read or written.
-    pub async fn resume(&self) -> Result<bool, AdminError> {
-        let was_paused = paused(self.keys, |_| {}).await?.is_some();
-        set_paused(self.keys, None).await?;
-        Ok(was_paused)
-    }
-
     /// The revision of a plan that may give way to another one, and whether it was never applied. Refuses one by which
     /// shards are moving.
     async fn replaceable(&self) -> Result<Option<(Revision, bool)>, AdminError> {
@@ -419,7 +364,6 @@ pub(crate) fn moves(layout: &Layout, after: &ShardMap) -> BTreeMap<ShardId, Plan
 mod tests {
     use std::collections::BTreeSet;
     use std::num::NonZeroU32;
-    use std::sync::atomic::{AtomicUsize, Ordering};
 
     use simshard_cluster::{SettingsOfNodes, check_node_settings};
     use simshard_topology::NodeId;
@@ -526,35 +470,6 @@ mod tests {
         let other = &mut Some("that of another plan".to_owned());
         let refused = admin.abort_now(other).await.unwrap_err();
         assert!(refused.to_string().contains("another plan"), "{refused}");
-    }
-
-    /// What an operator looks at first must not fail for one damaged key.
-    #[tokio::test(start_paused = true)]
-    async fn a_damaged_pause_is_one_and_is_told() {
-        let keys = cluster(1).await;
-        put(&keys, "paused", "{").await;
-        let warnings = AtomicUsize::new(0);
-        let warn = |warning: &str| {
-            assert!(warning.contains("paused"), "{warning}");
-            warnings.fetch_add(1, Ordering::Relaxed);
-        };
-        let admin = Admin::new(&keys, &warn);
-        let paused = admin.paused().await.unwrap();
-        assert_eq!(paused, Some(Paused { since: None }));
-        assert_eq!(warnings.load(Ordering::Relaxed), 1);
-        let findings = admin.status().await.unwrap();
-        let moves = findings.iter().find(|found| found.part == "moves").unwrap();
-        assert_eq!(moves.facts["paused"], true);
-        let metadata = findings.iter().find(|found| found.part == "metadata");
-        assert!(metadata.unwrap().details.contains("paused"));
-        // Each replaces it.
-        assert!(admin.pause().await.unwrap().was_there);
-        let paused = admin.paused().await.unwrap();
-        assert!(paused.is_some_and(|paused| paused.since.is_some()));
-        put(&keys, "paused", "{").await;
-        assert!(admin.resume().await.unwrap());
-        assert_eq!(admin.paused().await.unwrap(), None);
-        assert_eq!(warnings.load(Ordering::Relaxed), 1);
     }
 
     /// Each names the key.

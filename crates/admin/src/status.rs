@@ -1,12 +1,11 @@
 //! Whether a cluster is well.
 
-mod short;
 #[cfg(test)]
 mod tests;
 
 use std::collections::BTreeMap;
 
-use serde_json::{Value, json};
+use serde_json::json;
 use simshard_cluster::{
     CorpusState, RegisteredStore, Targets, Upgrade, check_node_settings, recorded_corpora,
     shard_records, without_record,
@@ -18,25 +17,14 @@ use simshard_topology::{Balance, NodeId, ShardId, ShardSet};
 
 use crate::asked::Cluster;
 use crate::changes::{changes, has_stuck};
+use crate::finding::{Finding, finding};
 use crate::lacking_room::{lacks_room, without_room_text};
 use crate::layout::{Layout, names};
 use crate::nodes::Asked;
+use crate::short::{hot, replicas, shards_where};
 use crate::upgrade::versions;
 use crate::wishes::Wishes;
 use crate::{Admin, AdminError, plans};
-
-/// What an operator looks at first of a part of the cluster.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Finding {
-    /// The part.
-    pub part: &'static str,
-    /// Whether it is well.
-    pub is_well: bool,
-    /// A sentence for people: what is, and what to do about it.
-    pub details: String,
-    /// The same for programs: an object.
-    pub facts: Value,
-}
 
 impl Admin<'_> {
     /// Looks at each part of the cluster.
@@ -58,8 +46,8 @@ impl Admin<'_> {
             nodes(&records, &wishes, &asked),
             searches(&records, &asked),
             changes(&records, &asked),
-            short::replicas(&records, &asked, &wishes.drained),
-            short::hot(&records),
+            replicas(&records, &asked, &wishes.drained),
+            hot(&records),
             learners(&records, &asked),
             moves(&records, &wishes, &asked),
             self.balance(&records, &wishes.targets, &asked).await,
@@ -116,20 +104,6 @@ struct Evenness {
     moves: usize,
     /// What a plan cannot meet, as there are too few zones, or nodes in them.
     unmet: Vec<String>,
-}
-
-pub(crate) const fn finding(
-    part: &'static str,
-    is_well: bool,
-    details: String,
-    facts: Value,
-) -> Finding {
-    Finding {
-        part,
-        is_well,
-        details,
-        facts,
-    }
 }
 
 /// Whether a store holds shards, or is to. Plans leave out others that are silent.
@@ -368,9 +342,4 @@ fn corpora_of(states: &[CorpusState], missing: usize) -> Finding {
     let facts =
         json!({ "live": live, "creating": creating, "deleting": deleting, "missing": missing });
     finding("corpora", is_well, details, facts)
-}
-
-fn shards_where(records: &ShardRecords, holds: impl Fn(&ShardRecord) -> bool) -> ShardSet {
-    let shards = records.iter().filter(|(_, record)| holds(record));
-    shards.map(|(shard, _)| *shard).collect()
 }

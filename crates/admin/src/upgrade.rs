@@ -6,8 +6,8 @@ use serde_json::json;
 use simshard_cluster::{MetadataError, RegisteredStore, RunningProcess, Upgrade};
 use simshard_topology::NodeId;
 
+use crate::finding::{Finding, finding};
 use crate::nodes::Asked;
-use crate::status::{Finding, finding};
 use crate::{Admin, AdminError, Repeats};
 
 /// What a process does in a cluster.

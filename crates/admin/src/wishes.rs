@@ -8,8 +8,8 @@ use simshard_cluster::{
 use simshard_runtime::terminal::counted;
 use simshard_topology::NodeId;
 
+use crate::finding::{Finding, finding};
 use crate::layout::Layout;
-use crate::status::{Finding, finding};
 use crate::{Admin, AdminError};
 
 /// What operators have set.

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use serde_json::Value;
 use simshard_cluster::{KeyValueStore, MemoryKeyValues, Outcome, Transaction};
 use simshard_node::{StoreAnswer, StoreNews};
 use simshard_topology::NodeId;
@@ -71,8 +72,8 @@ fn records(of_80: impl Fn(&mut ShardRecord)) -> ShardRecords {
 fn shards_that_are_short_are_named() {
     let whole = records(|_| {});
     let all = asked(&[1, 2, 3]);
-    let replicas = |records: &_, asked: &_| short::replicas(records, asked, &[]);
-    assert!(replicas(&whole, &all).is_well && short::hot(&whole).is_well);
+    let replicas = |records: &_, asked: &_| super::replicas(records, asked, &[]);
+    assert!(replicas(&whole, &all).is_well && super::hot(&whole).is_well);
     let without_cold = records(|record| record.in_sync.truncate(2));
     assert_eq!(
         replicas(&without_cold, &all).columns(),
@@ -85,15 +86,15 @@ fn shards_that_are_short_are_named() {
         "replicas\tno\tshort: 80: start the nodes that do not answer, undrain some, or add others"
     );
     let drained = scene::store(3).node;
-    let too_few = short::replicas(&without_cold, &all, &[drained]);
+    let too_few = super::replicas(&without_cold, &all, &[drained]);
     assert!(too_few.details.contains("undrain some"), "{too_few:?}");
     let stuck = replicas(&without_cold, &asked(&[]));
     assert_eq!(stuck.details, "short: 80: see `changes`");
-    assert!(short::hot(&without_cold).is_well);
+    assert!(super::hot(&without_cold).is_well);
     let without_hot = records(|record| record.in_sync[1].hot = false);
     assert!(replicas(&without_hot, &all).is_well);
     assert_eq!(
-        short::hot(&without_hot).json(),
+        super::hot(&without_hot).json(),
         json!({"part": "hot", "well": false, "short": "80"})
     );
 }

@@ -15,9 +15,10 @@ use tokio_util::sync::CancellationToken;
 use tonic::Status;
 use tracing::{debug, info, warn};
 
+use super::Peers;
 use super::copying::{CopyOutcome, Source, copy};
 use super::health::INTERVAL;
-use super::{Peers, status_text};
+use super::said::status_text;
 use crate::engine::Engine;
 use crate::engine::pace::Activity;
 

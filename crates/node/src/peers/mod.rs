@@ -40,6 +40,7 @@ mod plans;
 mod reach;
 mod readiness;
 mod replacement;
+mod said;
 mod scrubbing;
 mod step_log;
 mod steps;
@@ -64,13 +65,11 @@ use simshard_cluster::{
     ClusterLayout, KeyValueStore, MetadataError, Paused, SettingsOfNodes, Targets,
     follow_node_settings, follow_paused, follow_targets,
 };
-use simshard_runtime::causes::followed_by_causes;
 use simshard_storage::Room;
 use simshard_topology::replication::{Epoch, ShardRecords, StoreId};
 use simshard_topology::{ShardId, ShardSet};
 use tokio::sync::watch;
 use tokio::time::Instant;
-use tonic::Status;
 use tracing::{info, warn};
 
 use crate::engine::Engine;
@@ -382,11 +381,6 @@ impl Peers {
 
 fn left_out(error: &MetadataError) {
     warn!(%error, "what an operator has set is not understood, and counts as not set");
-}
-
-/// What a status says, with its causes.
-fn status_text(status: &Status) -> String {
-    followed_by_causes(status.message().to_owned(), status)
 }
 
 /// The stores that are dead, by what is known of others.

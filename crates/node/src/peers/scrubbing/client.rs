@@ -14,7 +14,7 @@ use tonic::{Code, Status};
 
 use crate::floors::Goal;
 use crate::peers::copying::in_time;
-use crate::peers::status_text;
+use crate::peers::said::status_text;
 
 /// How a shard is scrubbed.
 #[derive(Clone, Copy, Debug)]

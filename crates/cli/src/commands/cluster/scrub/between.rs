@@ -226,7 +226,7 @@ impl<'a> Comparison<'a> {
                     return Ok(Ok(summed));
                 }
                 Err(error) if error.may_succeed_later && self.patience.is_left().await => {}
-                Err(error) => return Ok(Err(problem_of(reader, &error))),
+                Err(error) => return Ok(Err(problem_of(Some(reader), &error))),
             }
             anew = Some(Places::read(self.keys).await?);
         }
@@ -244,9 +244,7 @@ impl<'a> Comparison<'a> {
             outcome.was_repeated = true;
             if !error.may_succeed_later || !self.patience.is_left().await {
                 outcome.missed.insert(pair.1);
-                let reader = places.reader(pair.0);
-                let told = reader.map(|reader| problem_of(reader, &error));
-                outcome.problem = Some(told.unwrap_or_else(|| error.to_string()));
+                outcome.problem = Some(problem_of(places.reader(pair.0), &error));
                 return Ok(outcome);
             }
             anew = Some(Places::read(self.keys).await?);

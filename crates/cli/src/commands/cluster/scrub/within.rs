@@ -102,7 +102,7 @@ impl Comparison<'_> {
         outcome.may_succeed_later = scrubbed
             .as_ref()
             .is_err_and(|error| error.may_succeed_later);
-        outcome.summary = scrubbed.map_err(|error| problem_of(reader, &error));
+        outcome.summary = scrubbed.map_err(|error| problem_of(Some(reader), &error));
         Ok(outcome)
     }
 }

@@ -4,12 +4,12 @@ use serde_json::json;
 use simshard_topology::replication::{ShardRecord, ShardRecords};
 use simshard_topology::{NodeId, ShardSet};
 
-use super::{Finding, finding, shards_where};
 use crate::changes::has_stuck;
+use crate::finding::{Finding, finding};
 use crate::nodes::Asked;
 
 /// Whether each shard has as many replicas in sync as are wished for.
-pub(super) fn replicas(records: &ShardRecords, asked: &Asked, drained: &[NodeId]) -> Finding {
+pub(crate) fn replicas(records: &ShardRecords, asked: &Asked, drained: &[NodeId]) -> Finding {
     let takers = asked
         .iter()
         .filter(|(store, answer)| answer.is_some() && !drained.contains(&store.node));
@@ -29,7 +29,7 @@ pub(super) fn replicas(records: &ShardRecords, asked: &Asked, drained: &[NodeId]
 }
 
 /// Whether as many of them are hot.
-pub(super) fn hot(records: &ShardRecords) -> Finding {
+pub(crate) fn hot(records: &ShardRecords) -> Finding {
     let advice = "replicas get hot by themselves, once enough are in sync";
     short("hot", shards_where(records, lacks_hot), advice)
 }
@@ -47,4 +47,13 @@ fn short(part: &'static str, shards: ShardSet, advice: &str) -> Finding {
     };
     let facts = json!({ "short": shards.to_string() });
     finding(part, shards.is_empty(), details, facts)
+}
+
+/// The shards whose records are such.
+pub(crate) fn shards_where(
+    records: &ShardRecords,
+    holds: impl Fn(&ShardRecord) -> bool,
+) -> ShardSet {
+    let shards = records.iter().filter(|(_, record)| holds(record));
+    shards.map(|(shard, _)| *shard).collect()
 }
