@@ -156,7 +156,9 @@ mod tests {
         assert!(!scene.pass(HEARD_AFTER, Says::Hears));
         assert!(scene.pass(INTERVAL, Says::Hears));
         // One that is silent itself says nothing any more.
-        assert!(scene.pass(SILENT_AFTER, Says::Nothing));
+        assert!(!scene.pass(INTERVAL, Says::Silent));
+        assert!(!scene.pass(SILENT_AFTER - INTERVAL, Says::Nothing));
+        assert!(scene.pass(INTERVAL, Says::Nothing));
     }
 
     /// PE5: what counts is what it says at the end of that time.
