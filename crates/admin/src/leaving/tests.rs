@@ -210,7 +210,7 @@ fn a_drain_for_which_there_are_too_few_nodes_names_each_way_out() {
     scene.drained = vec![4];
     let refused = drain(&scene.layout(held), &[2]).err().unwrap();
     assert!(
-        refused.contains("To go on, start n3, or undrain n4, or add 1 node, or"),
+        refused.contains("To go on, start n3, or undrain n4, or add 2 nodes, or"),
         "{refused}"
     );
 }
