@@ -193,7 +193,8 @@ impl Admin<'_> {
     /// Carries out a plan.
     ///
     /// # Errors
-    /// [`AdminError::OtherOperator`] if it has changed since [`Admin::applicable`].
+    /// [`AdminError::OtherOperator`] if it has changed since [`Admin::applicable`]. [`AdminError::Refused`] if it was taken
+    /// back, or operators have said something else for all its shards.
     pub async fn apply(&self, applicable: &Applicable) -> Result<Placing, AdminError> {
         let Applicable { plan, revision, .. } = applicable;
         match plan.state {
@@ -216,6 +217,11 @@ impl Admin<'_> {
         let given_up = all.difference(&its_own);
         if !given_up.is_empty() {
             self.check_goes_on(plan).await?;
+        }
+        if planned.is_empty() {
+            self.forget(applicable).await?;
+            let told = "nothing is left of the plan: operators have said something else for all its shards since";
+            return Err(AdminError::Refused(told.to_owned()));
         }
         Ok(Placing {
             targets: planned,
@@ -470,6 +476,16 @@ mod tests {
         let other = &mut Some("that of another plan".to_owned());
         let refused = admin.abort_now(other).await.unwrap_err();
         assert!(refused.to_string().contains("another plan"), "{refused}");
+        let (ending, revision) = staged_plan(&keys).await.unwrap().unwrap();
+        let moving = ending.turned(PlanState::Moving);
+        stage_plan(&keys, &moving, Some(revision)).await.unwrap();
+        admin
+            .free_shards(ShardSet::from_iter([ShardId(2)]))
+            .await
+            .unwrap();
+        let refused = admin.apply(&applicable).await.unwrap_err();
+        assert!(refused.to_string().contains("nothing is left"), "{refused}");
+        assert!(staged_plan(&keys).await.unwrap().is_none());
     }
 
     /// Each names the key.

@@ -1,12 +1,13 @@
 //! Waiting until shards are where they are to be.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use anyhow::{Context, bail};
 use clap::Args;
 use simshard_admin::{Open, Placing, Progress, without_room_text};
 use simshard_cluster::KeyValueStore;
-use simshard_topology::ShardSet;
+use simshard_topology::{NodeId, ShardSet};
 use tokio::time::{Instant, sleep};
 
 use super::{MetadataArgs, admin};
@@ -87,13 +88,19 @@ impl Arrivals {
 /// What is to be done about a standstill.
 async fn advice(keys: &dyn KeyValueStore, open: &Open) -> String {
     let admin = admin(keys);
-    if admin.paused().await.is_ok_and(|paused| paused.is_some()) {
-        return PAUSED.to_owned();
-    }
+    let is_paused = admin.paused().await.is_ok_and(|paused| paused.is_some());
     let without_room = admin.without_room(&open.lacking).await;
-    match without_room.unwrap_or_default() {
-        none if none.is_empty() => "`simshard cluster nodes` shows which nodes answer".to_owned(),
-        some => without_room_text(&some),
+    advice_text(is_paused, &without_room.unwrap_or_default())
+}
+
+/// `without_room` are the shards that do not come as nodes lack room.
+fn advice_text(is_paused: bool, without_room: &BTreeMap<NodeId, ShardSet>) -> String {
+    if is_paused {
+        PAUSED.to_owned()
+    } else if without_room.is_empty() {
+        "`simshard cluster nodes` shows which nodes answer".to_owned()
+    } else {
+        without_room_text(without_room)
     }
 }
 
@@ -185,10 +192,10 @@ impl Wait {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::{BTreeMap, BTreeSet};
+    use std::collections::BTreeSet;
 
     use simshard_cluster::{MemoryKeyValues, Outcome, Targets, Transaction};
-    use simshard_topology::{NodeId, ShardId};
+    use simshard_topology::ShardId;
 
     use super::*;
 
@@ -231,7 +238,7 @@ mod tests {
             lacking,
             staying: BTreeMap::new(),
         };
-        let lacking = BTreeMap::from([(node, shards)]);
+        let lacking = BTreeMap::from([(node.clone(), shards)]);
         let mut arrivals = Arrivals::new();
         assert!(!arrivals.look(&open(3, lacking.clone())));
         tokio::time::advance(STANDSTILL).await;
@@ -239,8 +246,21 @@ mod tests {
         assert!(!arrivals.look(&open(3, BTreeMap::new())));
         assert!(arrivals.look(&open(3, lacking.clone())));
         let still = "still waiting for n4 to hold shards 40-41: ";
-        let told = standstill_text(&open(3, lacking.clone()), PAUSED);
-        assert_eq!(told, format!("{still}{PAUSED}"));
+        let without_room = BTreeMap::from([(node, "41".parse().unwrap())]);
+        let told = |is_paused, without_room: &BTreeMap<_, _>| {
+            standstill_text(
+                &open(3, lacking.clone()),
+                &advice_text(is_paused, without_room),
+            )
+        };
+        let which_answer = "`simshard cluster nodes` shows which nodes answer";
+        assert_eq!(
+            told(false, &BTreeMap::new()),
+            format!("{still}{which_answer}")
+        );
+        let room = "n4 has too little room for 41: make room there, or drain it";
+        assert_eq!(told(false, &without_room), format!("{still}{room}"));
+        assert_eq!(told(true, &without_room), format!("{still}{PAUSED}"));
         tokio::time::advance(STANDSTILL).await;
         assert!(!arrivals.look(&open(3, lacking.clone())));
         // Another shard arrived: the next standstill is told again.

@@ -5,7 +5,6 @@ mod shown;
 
 use std::time::SystemTime;
 
-use anyhow::bail;
 use clap::{Args, Subcommand};
 use simshard_admin::Aborted;
 use simshard_cluster::{KeyValueStore, PlanState};
@@ -188,12 +187,6 @@ async fn apply(args: &ApplyArgs) -> anyhow::Result<()> {
         args.confirmation.ask(question)?;
     }
     let placing = admin.apply(&plan).await?;
-    if placing.targets.is_empty() {
-        admin.forget(&plan).await?;
-        bail!(
-            "nothing is left of the plan: operators have said something else for all its shards since"
-        );
-    }
     args.wait.until(&placing, &*keys).await?;
     if !args.wait.no_wait {
         admin.forget(&plan).await?;
