@@ -7,7 +7,7 @@ use futures_util::future::join_all;
 use simshard_client::{
     Client, ClientError, Documents, Fingerprint, Queries, Reason, SearchSpec, v1,
 };
-use simshard_cluster::{FileKeyValues, Steps, registered_stores, take_steps};
+use simshard_cluster::{FileKeyValues, Steps, registered_stores, shard_records, take_steps};
 use simshard_simhash::synthetic::Data;
 use simshard_testkit::{End, Process, ProcessCluster, Shape, binary};
 use simshard_topology::replication::{Epoch, ShardRecord, Step};
@@ -29,7 +29,7 @@ async fn insert(client: &Client, fingerprint: Fingerprint) -> Result<u64, Client
     client.insert("crawl", documents).await
 }
 
-/// Takes a node out of the records of all shards.
+/// Takes a node out of the records of all shards from which the other nodes have not taken it already.
 async fn evict_everywhere(keys: &FileKeyValues, node: &str) {
     let stores = registered_stores(keys).await.unwrap();
     let store = stores.iter().find(|store| store.node.as_str() == node);
@@ -40,7 +40,10 @@ async fn evict_everywhere(keys: &FileKeyValues, node: &str) {
     let none_lost = |_, _: &ShardRecord, _| false;
     let taking = take_steps(keys, evict, none_reported, none_lost, &mut steps);
     taking.await.unwrap();
-    assert_eq!(steps.taken.len(), 256);
+    let records = shard_records(keys).await.unwrap();
+    assert_eq!(records.len(), 256);
+    let holds = |record: &ShardRecord| record.in_sync(store).is_some();
+    assert_eq!(records.values().filter(|record| holds(record)).count(), 0);
 }
 
 /// PR1.
