@@ -67,6 +67,22 @@ impl Layout {
         Ok(())
     }
 
+    /// Refuses to move shards that are yet to be filled: no node may copy them.
+    pub(crate) fn check_filled(&self, shards: ShardSet) -> Result<(), AdminError> {
+        let rebuilt = self
+            .records
+            .iter()
+            .filter(|(_, record)| record.is_rebuilt());
+        let rebuilt: ShardSet = rebuilt.map(|(shard, _)| *shard).collect();
+        let unfilled = rebuilt.intersection(&shards);
+        if unfilled.is_empty() {
+            return Ok(());
+        }
+        Err(AdminError::Refused(format!(
+            "shards {unfilled} are being rebuilt: end that by `simshard cluster force --rebuild` first"
+        )))
+    }
+
     /// Refuses to move shards that nothing can be copied of, or whose records cannot change: the move would never end.
     pub(crate) fn check_movable(&self, shards: ShardSet) -> Result<(), AdminError> {
         self.check_filled(shards)?;

@@ -161,22 +161,6 @@ impl Layout {
         )))
     }
 
-    /// Refuses to move shards that are yet to be filled: no node may copy them.
-    pub(crate) fn check_filled(&self, shards: ShardSet) -> Result<(), AdminError> {
-        let rebuilt = self
-            .records
-            .iter()
-            .filter(|(_, record)| record.is_rebuilt());
-        let rebuilt: ShardSet = rebuilt.map(|(shard, _)| *shard).collect();
-        let unfilled = rebuilt.intersection(&shards);
-        if unfilled.is_empty() {
-            return Ok(());
-        }
-        Err(AdminError::Refused(format!(
-            "shards {unfilled} are being rebuilt: end that by `simshard cluster force --rebuild` first"
-        )))
-    }
-
     /// The next map, in which these nodes hold each shard.
     pub(crate) fn with(
         &self,
@@ -215,10 +199,20 @@ impl Layout {
         nodes: &BTreeSet<NodeId>,
         replicas: usize,
     ) -> Result<Plan, AdminError> {
-        self.check_filled(ShardSet::ALL)?;
-        let plan = self.planned(&self.weights(admin), nodes, replicas, &BTreeSet::new())?;
+        let plan = self.wanted(admin, nodes, replicas)?;
         self.check_room(&plan.map)?;
         Ok(plan)
+    }
+
+    /// The same, whether or not there is room.
+    pub(crate) fn wanted(
+        &self,
+        admin: &Admin<'_>,
+        nodes: &BTreeSet<NodeId>,
+        replicas: usize,
+    ) -> Result<Plan, AdminError> {
+        self.check_filled(ShardSet::ALL)?;
+        self.planned(&self.weights(admin), nodes, replicas, &BTreeSet::new())
     }
 
     /// An even share for each of these nodes, by few moves. `leaving` are to hold nothing afterwards.

@@ -88,8 +88,10 @@ impl Admin<'_> {
 
     /// The balance of a layout, and what a plan would do.
     fn balance_by(&self, layout: &Layout) -> Result<Evenness, AdminError> {
-        let plan = layout.evenly(self, &layout.nodes()?, layout.replicas()?)?;
+        let plan = layout.wanted(self, &layout.nodes()?, layout.replicas()?)?;
+        let refused = layout.check_room(&plan.map).err();
         Ok(Evenness {
+            refused: refused.map(|error| error.to_string()),
             balance: plan.balance,
             moves: plans::moves(layout, &plan.map).len(),
             unmet: plan.unmet.iter().map(ToString::to_string).collect(),
@@ -100,6 +102,8 @@ impl Admin<'_> {
 /// How evenly shards are spread.
 struct Evenness {
     balance: Balance,
+    /// Why no plan can be drawn, as a node lacks room.
+    refused: Option<String>,
     /// How many shards a plan would move.
     moves: usize,
     /// What a plan cannot meet, as there are too few zones, or nodes in them.
@@ -292,13 +296,16 @@ fn moves(records: &ShardRecords, wishes: &Wishes, asked: &Asked) -> Finding {
 fn balance_of(even: &Evenness) -> Finding {
     let Evenness {
         balance,
+        refused,
         moves,
         unmet,
     } = even;
     let (now, planned) = (balance.before.unwrap_or(1.0), balance.after);
     let is_well = *moves == 0;
     let mut details = format!("the fullest node has {now:.2} times the mean");
-    if !is_well {
+    if let Some(refused) = refused {
+        details += &format!("; no plan can be drawn: {refused}");
+    } else if !is_well {
         let reason = if planned > now {
             ", as zones or missing replicas demand"
         } else {
@@ -316,7 +323,7 @@ fn balance_of(even: &Evenness) -> Finding {
         "balance",
         is_well,
         details,
-        json!({ "fullest": now, "planned": planned, "moves": moves, "unmet": unmet }),
+        json!({ "fullest": now, "planned": planned, "moves": moves, "refused": refused, "unmet": unmet }),
     )
 }
 

@@ -374,6 +374,7 @@ fn a_balance_that_a_plan_makes_better_is_not_well() {
         let unmet = Vec::new();
         balance_of(&Evenness {
             balance,
+            refused: None,
             moves,
             unmet,
         })
@@ -410,6 +411,25 @@ fn the_shards_that_a_plan_would_move_count_once() {
     let Evenness { balance, moves, .. } = even;
     assert!(balance.before > Some(1.6), "{balance:?}");
     assert!((128..=ShardId::COUNT).contains(&moves), "{moves}");
+}
+
+/// One node that has joined, and would not take its share, keeps all shards from moving.
+#[test]
+fn a_full_node_that_keeps_plans_from_being_drawn_is_named() {
+    let scene = Scene {
+        nodes: 4,
+        dead: vec![],
+        drained: vec![],
+        want: 3,
+    };
+    let mut layout = scene.layout(|_| (vec![1, 2, 3], None));
+    layout.cluster.told_of(id(4)).has_room_for_copies = false;
+    let keys = MemoryKeyValues::new();
+    let admin = Admin::new(&keys, &|_| {});
+    let found = balance_of(&admin.balance_by(&layout).unwrap());
+    let refused = "no plan can be drawn: n4 has too little room on its disk";
+    assert!(found.details.contains(refused), "{}", found.details);
+    assert!(!found.is_well && found.facts["refused"].is_string());
 }
 
 #[test]
@@ -489,6 +509,7 @@ fn zones_that_keep_shards_from_being_even_are_named() {
     };
     let found = balance_of(&Evenness {
         balance,
+        refused: None,
         moves: 0,
         unmet,
     });
