@@ -156,6 +156,25 @@ test("texts are fingerprinted by the recipe of the corpus", async () => {
   assert.deepEqual(mixed.map(({ query, ids }) => [query, ids[0]]), [[0, "fox"], [1, "other"], [2, "fox"]]);
 });
 
+test("fetch finds what the client stored, and is refused where it names a site", async () => {
+  await client.createCorpus("fetched");
+  await client.corpus("fetched").insert({ fingerprints: [2n ** 64n - 1n], ids: ["a"] });
+  const ask = (headers: Record<string, string>) =>
+    fetch(`${server.url}/simshard.v1.CorpusService/FindAll`, {
+      method: "POST",
+      headers: { "content-type": "application/json", ...headers },
+      body: JSON.stringify({ corpus: "fetched", fingerprints: [String(2n ** 64n - 2n)] }),
+    });
+  const answer = await ask({});
+  assert.equal(answer.status, 200);
+  const { rows } = (await answer.json()) as { rows: unknown };
+  const row = { query: 0, fingerprint: "18446744073709551615", distance: 1, documentCount: "1", ids: ["a"] };
+  assert.deepEqual(rows, [row]);
+  // As each browser does for a page.
+  const refused = await ask({ origin: "https://elsewhere.example" });
+  assert.equal(refused.status, 403);
+});
+
 test("a distance suggests a similarity where the recipe has minima", async () => {
   for (const recipe of ["words-v3", "words-v2", "words-v2-1", "words-v2-3", "words-v2-255"]) {
     assert.deepEqual([0, 3, 32, 64].map((distance) => similarity(distance, recipe)), [1, 0.90625, 0, 0], recipe);

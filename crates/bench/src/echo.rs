@@ -48,6 +48,7 @@ pub async fn run() -> anyhow::Result<()> {
         beside: Default::default(),
         observed: Observed::default(),
         admits_itself: None,
+        web: None,
     };
     let (_ready, is_ready) = watch::channel(true);
     let budget = Budget::new(IN_FLIGHT_BYTES);

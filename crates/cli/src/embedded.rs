@@ -11,7 +11,7 @@ use anyhow::{Context, anyhow};
 use futures_util::future;
 use simshard_cluster::{ClusterLayout, Corpora, FileStore, MemoryStore, MetadataStore, Node};
 use simshard_node::{NodeConfig, StorageOptions, Takeover};
-use simshard_router::RouterConfig;
+use simshard_router::{RouterConfig, Web};
 use simshard_runtime::observed::Observed;
 use simshard_storage::is_data_directory;
 use simshard_topology::NodeId;
@@ -63,6 +63,8 @@ pub struct EmbeddedConfig {
     pub drain: Duration,
     /// The metrics of all roles together, and whether all are ready.
     pub observed: Observed,
+    /// Who may use the router from a browser.
+    pub web: Web,
 }
 
 /// A cluster that runs until it is stopped.
@@ -146,6 +148,7 @@ impl EmbeddedCluster {
             in_flight_bytes: config.in_flight_bytes,
             drain: config.drain,
             observed: config.observed.clone(),
+            web: config.web.clone(),
         };
         let listener = listen(router, LISTEN)?;
         let router = Role::start("router".to_owned(), |stop| {
@@ -243,6 +246,7 @@ impl EmbeddedConfig {
             in_flight_bytes: IN_FLIGHT_BYTES,
             drain: DRAIN,
             observed: Observed::default(),
+            web: Web::default(),
         }
     }
 

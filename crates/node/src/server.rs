@@ -194,6 +194,7 @@ impl Node {
                 beside: Default::default(),
                 observed: config.observed,
                 admits_itself: Some(WORK_PATH),
+                web: None,
             },
             listener,
             Budget::new(config.in_flight_bytes),

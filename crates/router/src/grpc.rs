@@ -9,7 +9,7 @@ use std::time::Duration;
 use prost::Message;
 use simshard_proto::v1::corpus_service_server::CorpusService;
 use simshard_proto::{Violations, v1 as pb};
-use simshard_transport::Admitted;
+use simshard_transport::{Admitted, InJson};
 use tokio_util::sync::CancellationToken;
 use tonic::{Request, Response, Status, Streaming};
 
@@ -150,6 +150,15 @@ impl CorpusGrpc {
     }
 }
 
+/// The form of matches that a request asks for. A client that says nothing gets rows in JSON.
+fn form<T>(request: &Request<T>, asked: i32) -> i32 {
+    let says_nothing = asked == pb::ResultForm::Unspecified as i32;
+    if says_nothing && request.extensions().get::<InJson>().is_some() {
+        return pb::ResultForm::Rows.into();
+    }
+    asked
+}
+
 #[tonic::async_trait]
 impl CorpusService for CorpusGrpc {
     async fn create_corpus(
@@ -252,9 +261,12 @@ impl CorpusService for CorpusGrpc {
         request: Request<pb::FindFirstRequest>,
     ) -> Result<Response<pb::FindFirstResponse>, Status> {
         let deadline = self.deadline(&request);
-        let response = self
-            .find_first_batch(request.into_inner(), deadline)
-            .await?;
+        let result_form = form(&request, request.get_ref().result_form);
+        let request = pb::FindFirstRequest {
+            result_form,
+            ..request.into_inner()
+        };
+        let response = self.find_first_batch(request, deadline).await?;
         Ok(Response::new(response))
     }
 
@@ -263,7 +275,12 @@ impl CorpusService for CorpusGrpc {
         request: Request<pb::FindAllRequest>,
     ) -> Result<Response<pb::FindAllResponse>, Status> {
         let deadline = self.deadline(&request);
-        let response = self.find_all_batch(request.into_inner(), deadline).await?;
+        let result_form = form(&request, request.get_ref().result_form);
+        let request = pb::FindAllRequest {
+            result_form,
+            ..request.into_inner()
+        };
+        let response = self.find_all_batch(request, deadline).await?;
         Ok(Response::new(response))
     }
 

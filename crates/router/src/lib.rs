@@ -28,3 +28,4 @@ mod streams;
 mod too_far_ahead;
 
 pub use server::{RouterConfig, ServeError, serve};
+pub use simshard_transport::{Origin, Web};

@@ -7,7 +7,7 @@ use simshard_cluster::{MetadataError, MetadataStore};
 use simshard_proto::v1::corpus_service_server::CorpusServiceServer;
 use simshard_proto::{MAX_MESSAGE_BYTES, ROUTER_DESCRIPTORS};
 use simshard_runtime::observed::Observed;
-use simshard_transport::{self as transport, Budget, Interface};
+use simshard_transport::{self as transport, Budget, Interface, Web};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
@@ -31,6 +31,8 @@ pub struct RouterConfig {
     pub drain: Duration,
     /// The metrics of the process, and whether it is ready.
     pub observed: Observed,
+    /// Who may use it from a browser.
+    pub web: Web,
 }
 
 /// Why a router could not serve.
@@ -80,6 +82,7 @@ pub async fn serve(
             beside: Routes::new(operators),
             observed: config.observed,
             admits_itself: None,
+            web: Some(config.web),
         },
         listener,
         budget,

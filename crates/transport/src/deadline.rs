@@ -19,7 +19,7 @@ use tower::Service;
 use simshard_proto::{Reason, Violations};
 
 /// The header in which gRPC clients say how long they wait.
-const HEADER: &str = "grpc-timeout";
+pub(crate) const HEADER: &str = "grpc-timeout";
 
 /// The transport is forestalled by this share of the time,
 const AHEAD: u32 = 10;

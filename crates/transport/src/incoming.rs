@@ -1,8 +1,8 @@
-//! The connections of a server: a limited number, each of which has to begin HTTP/2, shared fairly among peers.
+//! The connections of a server: a limited number, each of which has to begin HTTP, shared fairly among peers.
 //!
 //! # Invariants
 //! - IN1: no more than [`MAX_CONNECTIONS`] are open; the next waits in the listener's queue.
-//! - IN2: a connection that has not begun HTTP/2 after [`GREETING`] is closed.
+//! - IN2: a connection that has not begun HTTP after [`GREETING`] is closed.
 //! - IN3: a failure to accept, say for want of file descriptors, ends nothing. If an idle connection can give way, it
 //!   does; else the next attempt is delayed.
 
@@ -30,10 +30,10 @@ const MAX_CONNECTIONS: usize = 16_384;
 /// Some of them, kept for connections that are closing: a new one does not wait for the one that gives way to it.
 const CLOSING: usize = 64;
 
-/// How long a connection may take to begin HTTP/2.
+/// How long a connection may take to begin HTTP.
 const GREETING: Duration = Duration::from_secs(10);
 
-/// Bytes with which every HTTP/2 connection begins.
+/// Bytes with which every HTTP/2 connection begins. A first request of HTTP/1.1 has more.
 const PREFACE: usize = 24;
 
 /// The pause after a failure to accept.
@@ -185,7 +185,7 @@ impl Drop for InUse {
 #[derive(Debug)]
 pub(super) struct Connection {
     stream: TcpStream,
-    /// Until it has begun HTTP/2.
+    /// Until it has begun HTTP.
     greeting: Option<Greeting>,
     /// Taken away once it has told the connection to close.
     close: Option<Close>,
@@ -215,7 +215,7 @@ impl Connection {
         let Some(greeting) = &mut self.greeting else {
             return Poll::Pending;
         };
-        let late = || io::Error::new(io::ErrorKind::TimedOut, "the peer never began HTTP/2");
+        let late = || io::Error::new(io::ErrorKind::TimedOut, "the peer never began HTTP");
         greeting.until.as_mut().poll(context).map(|()| late())
     }
 

@@ -12,10 +12,12 @@ mod deadline;
 mod headers;
 mod health;
 mod incoming;
+mod json;
 mod measured;
 mod metrics;
 mod places;
 mod shares;
+mod web;
 
 use std::convert::Infallible;
 use std::time::Duration;
@@ -33,7 +35,7 @@ use tonic::transport::Server;
 use tonic::{Code, Status};
 use tower::Service;
 use tower::layer::layer_fn;
-use tower::util::MapResponseLayer;
+use tower::util::{MapResponseLayer, option_layer};
 use tracing::warn;
 
 use admission::Admission;
@@ -43,10 +45,13 @@ use deadline::AnswerInTime;
 pub use deadline::client_timeout;
 use headers::CheckHeaders;
 use health::Health;
+pub use json::InJson;
 use measured::Measured;
 use metrics::Requests;
 pub use places::{Place, Places};
 pub use shares::Peer;
+use web::WebLayer;
+pub use web::{InvalidOrigin, Origin, Web};
 
 /// Requests in flight at once on one connection.
 const MAX_STREAMS: u32 = 1024;
@@ -78,6 +83,9 @@ pub enum ServeError {
     /// The reflection service has no descriptors.
     #[error("cannot describe the interface")]
     Reflection(#[from] tonic_reflection::server::Error),
+    /// JSON has no descriptors.
+    #[error("cannot read the interface")]
+    Descriptors(#[from] prost_reflect::DescriptorError),
 }
 
 /// The properties of a service besides its handlers.
@@ -92,6 +100,8 @@ pub struct Interface {
     /// The path of a stream whose messages are admitted beyond the budget. Its handler refuses their items one by one,
     /// where an error would end the stream for all of them.
     pub admits_itself: Option<&'static str>,
+    /// What is taken beside gRPC over HTTP/2, if anything is.
+    pub web: Option<Web>,
 }
 
 /// Serves a service, its health and its description on a listener, within a budget of memory, until
@@ -121,7 +131,12 @@ where
     };
     let requests: Requests = interface.observed.metrics();
     let methods = requests.of_server(S::NAME, interface.descriptors, &budget);
+    let web = interface.web;
+    let web = web.map(|web| WebLayer::new(web, interface.descriptors, &budget, &methods));
+    let web = web.transpose()?;
     let server = server()
+        .accept_http1(web.is_some())
+        .layer(option_layer(web))
         .layer(layer_fn(|inner| Measured::new(inner, &methods)))
         .layer(layer_fn(CheckHeaders))
         .layer(layer_fn(AnswerInTime))

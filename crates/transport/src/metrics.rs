@@ -177,6 +177,12 @@ impl Method {
         seconds.observe(took.as_secs_f64());
     }
 
+    /// Counts a request that was refused at once.
+    pub(crate) fn count_refusal(&self, status: &Status) {
+        self.count_reason(status);
+        self.count(status.code(), Duration::ZERO);
+    }
+
     /// Counts the reason of a failure, if it has one.
     pub(crate) fn count_reason(&self, status: &Status) {
         let Some(reason) = Reason::of(status) else {

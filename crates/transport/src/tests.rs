@@ -156,6 +156,7 @@ async fn listen() -> (SocketAddr, Slow, Serving) {
             descriptors: CORPUS_SERVICE_DESCRIPTORS,
             beside: Default::default(),
             admits_itself: None,
+            web: None,
         };
         let ready = watch::channel(true).1;
         serve(service, interface, listener, budget, ready, &never, QUIET).await

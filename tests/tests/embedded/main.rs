@@ -6,6 +6,8 @@ mod bad_requests;
 mod cut_connections;
 mod cut_creations;
 mod given_up_memory;
+mod grpc_web;
+mod json;
 mod live;
 mod lost_nodes;
 mod moved_nodes;

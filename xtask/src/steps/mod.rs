@@ -100,7 +100,11 @@ impl Step {
                 outcome
             }
             Self::Demo => demo::verify(workspace).into(),
-            Self::Examples => scripts::run(workspace, tools, "page_examples.py").into(),
+            Self::Examples => {
+                let curl = tools.curl();
+                let examples = || scripts::run(workspace, tools, "page_examples.py");
+                curl.and_then(|()| examples()).into()
+            }
             Self::Browser => browser::verify(workspace, tools).into(),
             Self::Recipes => scripts::run(workspace, tools, "published_recipes.py").into(),
             Self::Files => files::read(workspace, Page::Checked).into(),

@@ -13,6 +13,7 @@ use crate::workspace::Workspace;
 mod apt;
 mod browser;
 mod components;
+mod curl;
 pub(crate) mod emulator;
 mod hosts;
 mod java;
@@ -27,6 +28,7 @@ pub(crate) struct Tools {
     rust: Result<(), String>,
     python: Result<PythonTools, String>,
     browser: Result<&'static str, String>,
+    curl: Result<(), String>,
     hosts: Result<(), String>,
     promtool: Result<(), String>,
 }
@@ -44,6 +46,7 @@ impl Tools {
             )
         });
         let browser = steps.contains(&Step::Browser);
+        let curl = steps.contains(&Step::Examples);
         let hosts = steps.contains(&Step::Tests);
         let promtool = steps.contains(&Step::Alerts);
         if rust || python || browser || promtool {
@@ -58,6 +61,9 @@ impl Tools {
         if browser {
             println!("{}", browser::PURPOSE);
         }
+        if curl {
+            println!("{}", curl::PURPOSE);
+        }
         if hosts {
             println!("{}", hosts::PURPOSE);
         }
@@ -68,6 +74,7 @@ impl Tools {
             rust: prepared(rust, || components::ensure(workspace)),
             python: prepared(python, || python::ensure(workspace, &python::TEST)),
             browser: prepared(browser, browser::ensure),
+            curl: prepared(curl, curl::ensure),
             hosts: prepared(hosts, hosts::ensure),
             promtool: prepared(promtool, promtool::ensure),
         }
@@ -83,6 +90,11 @@ impl Tools {
         self.python
             .as_ref()
             .map_err(|reason| anyhow!(reason.clone()))
+    }
+
+    /// curl is there.
+    pub(crate) fn curl(&self) -> anyhow::Result<()> {
+        self.curl.clone().map_err(|reason| anyhow!(reason))
     }
 
     /// What the hosts of a test need is there.

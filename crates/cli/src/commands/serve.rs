@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use clap::{Args, Subcommand, ValueHint};
+use simshard_router::Origin;
 use simshard_runtime::allocator;
 use simshard_runtime::logging::{self, Level, LogFormat};
 
@@ -70,11 +71,19 @@ pub struct ServeArgs {
 }
 
 /// The settings of a router, in both roles that have one.
-#[derive(Args, Clone, Copy, Debug)]
+#[derive(Args, Clone, Debug)]
 pub struct LimitArgs {
     /// Corpora beyond which none is created; more are refused as TOO_MANY_CORPORA [default: 1000]
     #[arg(long, value_name = "N", env = "SIMSHARD_MAX_CORPORA")]
     pub max_corpora: Option<u32>,
+    /// A web site whose pages may use it by JSON or gRPC-Web, as https://search.example; repeat it for more. None unless given
+    #[arg(
+        long,
+        value_name = "ORIGIN",
+        env = "SIMSHARD_ALLOW_ORIGIN",
+        value_delimiter = ','
+    )]
+    pub allow_origin: Vec<Origin>,
 }
 
 /// The settings of a node, in both roles that have one.

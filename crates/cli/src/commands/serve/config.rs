@@ -10,7 +10,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use simshard_cluster::{KeyValueStore, key_values_with};
 use simshard_node::{NodeConfig, StorageOptions, Takeover};
-use simshard_router::RouterConfig;
+use simshard_router::{Origin, RouterConfig, Web};
 use simshard_runtime::config::load;
 use simshard_runtime::observed::Observed;
 use simshard_topology::NodeId;
@@ -95,6 +95,9 @@ pub struct RawRouterConfig {
     pub timeout_seconds: Option<u32>,
     /// Corpora beyond which none is created.
     pub max_corpora: Option<u32>,
+    /// The web sites whose pages may use it.
+    #[serde(default)]
+    pub allow_origin: Vec<Origin>,
     /// Memory that requests in flight may use together.
     pub in_flight_mib: Option<u32>,
     /// How long requests in flight may take after a shutdown began.
@@ -165,6 +168,7 @@ pub(super) fn embedded(args: &ServeArgs) -> anyhow::Result<EmbeddedConfig> {
         in_flight_bytes: in_flight(args.process.in_flight_mib)?,
         drain: drain(args.process.drain_seconds),
         observed: Observed::default(),
+        web: web(&args.limits.allow_origin),
     })
 }
 
@@ -234,6 +238,11 @@ pub(super) fn router(args: &RouterRoleArgs) -> anyhow::Result<RouterRole> {
         in_flight_bytes: in_flight(process.in_flight_mib.or(file.in_flight_mib))?,
         drain: drain(process.drain_seconds.or(file.drain_seconds)),
         observed: Observed::default(),
+        web: web(if args.limits.allow_origin.is_empty() {
+            &file.allow_origin
+        } else {
+            &args.limits.allow_origin
+        }),
     };
     Ok(Role {
         metadata: place(&args.role, file.cluster, file.metadata, access)?,
@@ -323,6 +332,11 @@ fn storage(memtable_mib: Option<u32>) -> Result<StorageOptions, UsageError> {
         options.memtable_bytes = (mib as usize) << 20;
     }
     Ok(options)
+}
+
+fn web(allowed_origins: &[Origin]) -> Web {
+    let allowed_origins = allowed_origins.to_vec();
+    Web { allowed_origins }
 }
 
 fn max_corpora(corpora: Option<u32>) -> Result<usize, UsageError> {
@@ -416,6 +430,41 @@ mod tests {
             };
             assert_eq!(router(&args).unwrap().config.max_corpora, expected);
         }
+    }
+
+    #[test]
+    fn the_sites_whose_pages_may_send_requests_come_from_flags_or_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("router.toml");
+        let text = "cluster = 'cluster.toml'\nallow_origin = ['https://a.example']\n";
+        std::fs::write(&path, text).unwrap();
+        let path = path.to_str().unwrap();
+        let allowed = |args: &[&str]| {
+            let RoleCommand::Router(args) = parse(&[&["router"], args].concat()) else {
+                panic!("a node");
+            };
+            router(&args).unwrap().config.web.allowed_origins
+        };
+        let origins = |texts: &[&str]| -> Vec<Origin> {
+            texts.iter().map(|text| text.parse().unwrap()).collect()
+        };
+        assert_eq!(allowed(&["--cluster", "x"]), []);
+        assert_eq!(
+            allowed(&["--config", path]),
+            origins(&["https://a.example"])
+        );
+        let two = ["--allow-origin", "https://b.example,http://c.example:8080"];
+        let two = allowed(&[&["--config", path], &two[..]].concat());
+        assert_eq!(
+            two,
+            origins(&["https://b.example", "http://c.example:8080"])
+        );
+        std::fs::write(path, "allow_origin = ['*']\n").unwrap();
+        let RoleCommand::Router(args) = parse(&["router", "--config", path]) else {
+            panic!("a node");
+        };
+        let refused = router(&args).unwrap_err().to_string();
+        assert!(refused.contains("is no origin"), "{refused}");
     }
 
     #[test]
