@@ -199,13 +199,13 @@ impl Layout {
         nodes: &BTreeSet<NodeId>,
         replicas: usize,
     ) -> Result<Plan, AdminError> {
-        let plan = self.wanted(admin, nodes, replicas)?;
+        let plan = self.even_plan(admin, nodes, replicas)?;
         self.check_room(&plan.map)?;
         Ok(plan)
     }
 
-    /// The same, whether or not there is room.
-    pub(crate) fn wanted(
+    /// An even share for each of these nodes, though one may lack room for it.
+    pub(crate) fn even_plan(
         &self,
         admin: &Admin<'_>,
         nodes: &BTreeSet<NodeId>,

@@ -88,10 +88,14 @@ impl Admin<'_> {
 
     /// The balance of a layout, and what a plan would do.
     fn balance_by(&self, layout: &Layout) -> Result<Evenness, AdminError> {
-        let plan = layout.wanted(self, &layout.nodes()?, layout.replicas()?)?;
-        let refused = layout.check_room(&plan.map).err();
+        let plan = layout.even_plan(self, &layout.nodes()?, layout.replicas()?)?;
+        let refused = match layout.check_room(&plan.map) {
+            Ok(()) => None,
+            Err(AdminError::Refused(problem)) => Some(problem),
+            Err(error) => return Err(error),
+        };
         Ok(Evenness {
-            refused: refused.map(|error| error.to_string()),
+            refused,
             balance: plan.balance,
             moves: plans::moves(layout, &plan.map).len(),
             unmet: plan.unmet.iter().map(ToString::to_string).collect(),
