@@ -3,6 +3,7 @@
     python tests/python/package_speed.py find_pairs
     python tests/python/package_speed.py find_all_bulk --data FOLDER
     python tests/python/package_speed.py fingerprint --recipe words-v1
+    python tests/python/package_speed.py client --data FOLDER --program target/release/simshard
     python tests/python/package_speed.py compat
     python tests/python/package_speed.py import
 
@@ -26,6 +27,7 @@ def main():
     cases = {
         "find_pairs": find_pairs,
         "find_all_bulk": find_all_bulk,
+        "client": client,
         "fingerprint": fingerprint,
         "compat": compat,
         "import": time_import,
@@ -33,6 +35,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("case", choices=cases)
     parser.add_argument("--data", type=pathlib.Path)
+    parser.add_argument("--program", type=pathlib.Path)
     parser.add_argument("--recipe", default="words-v1")
     parser.add_argument("--texts", type=pathlib.Path, default=sources())
     parser.add_argument("--max-mib", type=int, default=64)
@@ -75,6 +78,49 @@ def find_all_bulk(arguments):
     corpus.insert_bulk(fingerprints)
     seconds, matches = seconds_of(lambda: corpus.find_all_bulk(queries))
     return {"seconds": seconds, "per_second": len(queries) / seconds, "matches": len(matches.query)}
+
+
+def client(arguments):
+    """Times the clients of Python and of Rust with one server, which keeps what it is sent in memory."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("SIMSHARD_")}
+    serve = [arguments.program, "serve", "--listen", "127.0.0.1:0"]
+    server = subprocess.Popen(serve, stdout=subprocess.PIPE, text=True, env=environment)
+    try:
+        router = server.stdout.readline().removeprefix("listening on ").strip()
+        command = [arguments.program, "bench", "client", "--json", "--router", router, "--data", arguments.data]
+        rust = json.loads(subprocess.check_output(command))
+        python = time_client(router, arguments.data)
+    finally:
+        server.kill()
+        server.wait()
+    assert python["matches"] == rust["matches"], (python, rust)
+    kinds = ["bare", "ids", "find"]
+    return python | {f"{kind}_times": rust[f"{kind}_seconds"] / python[f"{kind}_seconds"] for kind in kinds}
+
+
+def time_client(router, data):
+    import numpy
+    import pyarrow
+    import simshard
+
+    fingerprints, queries = (
+        numpy.fromfile(data / f"{name}.u64le", dtype="<u8") for name in ("fingerprints", "queries")
+    )
+    ids = [f"page-{place:08}" for place in range(len(fingerprints))]
+    table = pyarrow.table({"query": queries})
+    with simshard.Client(router) as connected:
+        for name in ("bench-bare", "bench-ids"):
+            connected.create_corpus(name)
+        bare, with_ids = connected.corpus("bench-bare"), connected.corpus("bench-ids")
+        bare_seconds, _ = seconds_of(lambda: bare.insert(fingerprints=fingerprints))
+        ids_seconds, _ = seconds_of(lambda: with_ids.insert(fingerprints=fingerprints, ids=ids))
+        find_seconds, found = seconds_of(lambda: bare.find_arrow(table, fingerprint="query").read_all())
+    return {
+        "bare_seconds": bare_seconds,
+        "ids_seconds": ids_seconds,
+        "find_seconds": find_seconds,
+        "matches": len(found),
+    }
 
 
 def texts_of(arguments):

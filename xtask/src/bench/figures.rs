@@ -233,6 +233,15 @@ impl<'a> Programs<'a> {
         figure_of(command, arguments.first().copied().unwrap_or_default())
     }
 
+    /// What a case of `tests/python/spark_speed.py` measures.
+    pub(super) fn spark(&self, arguments: &[&str]) -> anyhow::Result<Figure> {
+        let engines = package::with_engines(self.workspace, &self.package()?.1)?;
+        let mut command = engines.command("python");
+        self.workspace.at_root(&mut command);
+        let command = command.arg("tests/python/spark_speed.py").args(arguments);
+        figure_of(command, arguments.first().copied().unwrap_or_default())
+    }
+
     /// The size of the Python package.
     pub(super) fn wheel_bytes(&self) -> anyhow::Result<f64> {
         Ok(fs::metadata(&self.package()?.1)?.len() as f64)
@@ -258,6 +267,16 @@ impl<'a> Programs<'a> {
             engine.number("matches")?
         );
         Ok(python.number("per_second")? / engine.number("per_second")?)
+    }
+
+    /// How fast the clients of Python and Rust are with one server.
+    pub(super) fn python_client(&self) -> anyhow::Result<Figure> {
+        let (folder, _) = self.saved_search("python")?;
+        let program = self.workspace.program("release");
+        let [folder, program] = [&folder, &program].map(|path| path.to_str());
+        let folder = folder.context("the folder's name is no text")?;
+        let program = program.context("the program's name is no text")?;
+        self.python(&["client", "--data", folder, "--program", program], "2")
     }
 
     /// What the engine measures of a search, and the folder to which it saves the data.

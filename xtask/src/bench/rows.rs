@@ -5,6 +5,7 @@
 mod batch;
 mod cluster;
 mod engine;
+mod engines;
 mod failures;
 mod python;
 mod reshaping;
@@ -108,6 +109,8 @@ pub(crate) enum Group {
     Replicas,
     /// A cluster that grows.
     Scaling,
+    /// Jobs on distributed engines.
+    Engines,
 }
 
 /// The rows that a run gives a value each.
@@ -191,6 +194,11 @@ pub(crate) fn cases() -> Vec<Case> {
     let of_replicas = of_replicas.chain(reshaping::cases());
     cases.extend(of_replicas.map(|case| Case {
         group: Group::Replicas,
+        ..case
+    }));
+    let of_engines = engines::cases().into_iter();
+    cases.extend(of_engines.map(|case| Case {
+        group: Group::Engines,
         ..case
     }));
     cases

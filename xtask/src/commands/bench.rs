@@ -42,6 +42,9 @@ pub(crate) struct Arguments {
     /// Measure clusters with replicas instead, whose nodes fail and whose shards move, in about an hour
     #[arg(long, conflicts_with_all = ["only", "write", "scaling"])]
     replicas: bool,
+    /// Measure jobs of the Python package on Spark instead, in about ten minutes; installs Spark, and Java
+    #[arg(long, conflicts_with_all = ["only", "write", "scaling", "replicas"])]
+    engines: bool,
     /// Measure how costs grow with a corpus instead, in about half an hour with 12 GB of memory; write docs/scaling.md, its
     /// picture, and one row of docs/benchmarks.md
     #[arg(long, value_name = "PART", value_enum, num_args = 0..=1, default_missing_value = "all", conflicts_with_all = ["only", "write"])]
@@ -58,10 +61,10 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         }
         return Ok(ExitCode::SUCCESS);
     }
-    let group = if arguments.replicas {
-        Group::Replicas
-    } else {
-        Group::Steady
+    let group = match (arguments.replicas, arguments.engines) {
+        (true, _) => Group::Replicas,
+        (_, true) => Group::Engines,
+        _ => Group::Steady,
     };
     let cases = chosen(group, &arguments.only)?;
     // Before the build, which is work as well.
@@ -165,7 +168,12 @@ mod tests {
 
     #[test]
     fn all_rows_are_measured_unless_some_are_named() {
-        let groups = [Group::Steady, Group::Replicas, Group::Scaling];
+        let groups = [
+            Group::Steady,
+            Group::Replicas,
+            Group::Scaling,
+            Group::Engines,
+        ];
         let of_groups = groups.map(|group| chosen(group, &[]).unwrap());
         for (cases, group) in of_groups.iter().zip(groups) {
             assert!(!cases.is_empty());

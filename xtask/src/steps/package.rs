@@ -24,6 +24,9 @@ pub(super) fn verify(workspace: &Workspace) -> anyhow::Result<String> {
     let program = scripts::program(workspace)?;
     let mut tests = python.command("pytest");
     let tests = tests.args(["-q", "tests", "--program"]).arg(program);
+    if workspace.is_long() {
+        tests.env(LONG, "1");
+    }
     process::run(tests.current_dir(folder(workspace)))?;
     for check in ["mypy", "ruff check .", "ruff format --check ."] {
         let mut words = check.split(' ');
@@ -54,10 +57,16 @@ fn install(python: &PythonTools, wheel: &Path) -> anyhow::Result<()> {
     process::run(python.command("python").args(install.split(' ')).arg(wheel))
 }
 
-/// Runs the jobs of the package on the engines that it has them for.
-fn on_engines(workspace: &Workspace, wheel: &Path) -> anyhow::Result<()> {
+/// The environment with engines, and the package.
+pub(crate) fn with_engines(workspace: &Workspace, wheel: &Path) -> anyhow::Result<PythonTools> {
     let engines = tools::engines(workspace)?;
     install(&engines, wheel)?;
+    Ok(engines)
+}
+
+/// Runs the jobs of the package on the engines that it has them for.
+fn on_engines(workspace: &Workspace, wheel: &Path) -> anyhow::Result<()> {
+    let engines = with_engines(workspace, wheel)?;
     let tests = ENGINES.map(|engine| format!("tests/test_{engine}.py"));
     let mut pytest = engines.command("pytest");
     pytest.arg("-q").args(tests).current_dir(folder(workspace));

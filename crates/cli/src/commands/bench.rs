@@ -3,7 +3,7 @@
 mod batch;
 
 use clap::Subcommand;
-use simshard_bench::{cluster, echo, engine};
+use simshard_bench::{client, cluster, echo, engine};
 
 use crate::connection::block_on;
 
@@ -16,6 +16,8 @@ pub enum BenchCommand {
     Batch(batch::BatchArgs),
     /// A cluster of real processes: searches and durable inserts, restart, memory, disk
     Cluster(cluster::Settings),
+    /// The Rust client against a router that runs: streams of inserts and searches
+    Client(client::Settings),
     /// The server of the case echo of a cluster: it answers searches without a search
     #[command(hide = true)]
     Echo,
@@ -30,6 +32,7 @@ pub fn run(command: BenchCommand) -> anyhow::Result<()> {
             let network = cluster::network(&settings)?;
             block_on(cluster::run(&settings, network))
         }
+        BenchCommand::Client(settings) => block_on(client::run(&settings)),
         BenchCommand::Echo => block_on(echo::run()),
     }
 }

@@ -5,6 +5,7 @@ use super::{Case, MILLION, Target, Unit, row};
 pub(super) fn cases() -> Vec<Case> {
     let mut cases = engine_cases();
     cases.extend(text_cases());
+    cases.push(client_case());
     cases.extend(package_cases());
     cases
 }
@@ -78,6 +79,42 @@ fn text_cases() -> Vec<Case> {
             |programs| Ok(vec![programs.python(&["compat"], "1")?.number("times")?]),
         ),
     ]
+}
+
+fn client_case() -> Case {
+    use Target::AtLeast;
+    use Unit::Times;
+    Case::light(
+        &[
+            row(
+                "python-client-insert",
+                "Python's `Client`, 1M bare fingerprints by a stream, against the Rust client with the same server",
+                AtLeast(0.6),
+                Times,
+            ),
+            row(
+                "python-client-insert-ids",
+                "the same with ids",
+                AtLeast(0.6),
+                Times,
+            ),
+            row(
+                "python-client-find",
+                "the same, 1M queries by a stream, half with matches, as an Arrow table",
+                AtLeast(0.6),
+                Times,
+            ),
+        ],
+        |programs| {
+            let figure = programs.python_client()?;
+            let times = |kind| figure.number(kind);
+            Ok(vec![
+                times("bare_times")?,
+                times("ids_times")?,
+                times("find_times")?,
+            ])
+        },
+    )
 }
 
 fn package_cases() -> Vec<Case> {
