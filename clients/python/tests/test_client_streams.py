@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import os
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import numpy as np
 import pytest
 import simshard
 from conftest import SEED
-from servers import Server
+from servers import Cluster, Server
 from simshard.client import Acknowledged, Client
 
-DOCUMENTS = 20_000
+DOCUMENTS = 1_000_000 if "SIMSHARD_LONG" in os.environ else 20_000
 KILLS = 10
 
 
@@ -38,35 +40,34 @@ class Progress:
             assert self._changed.wait_for(reached, timeout=120), says
 
 
-def kill_often(server: Server, progress: Progress) -> None:
-    """Kill a server each time a part of the load has been acknowledged, and start it again."""
+def kill_often(server: Server | Cluster, progress: Progress) -> None:
+    """Kill a process each time a part of the load has been acknowledged, and start it again."""
     for kill in range(1, KILLS + 1):
         part = kill * DOCUMENTS // (KILLS + 1)
         progress.wait_for(lambda part=part: progress.durable >= part, f"kill {kill}: {part} are not durable")
-        server.kill()
-        server.start()
+        server.kill_and_start(kill)
 
 
-@pytest.mark.parametrize("kind", ["threads", "asyncio"])
-def test_nothing_acknowledged_is_lost_when_the_server_is_killed(own_server: Server, kind: str) -> None:
+def load_while_it_is_killed(server: Server | Cluster, is_async: bool = False) -> None:
     fingerprints = np.random.default_rng(SEED).integers(0, 2**64, DOCUMENTS, np.uint64)
     ids = [f"document-{number}" for number in range(DOCUMENTS)]
-    settings = {"batch_size": 100, "window": 4, "patience": 120.0}
+    settings = {"batch_size": DOCUMENTS // 200, "window": 4, "patience": 120.0}
     progress = Progress()
 
     def acknowledged(batch: Acknowledged) -> None:
         progress.count(durable=batch.documents)
 
     async def insert() -> Acknowledged:
-        async with simshard.aio.Client(own_server.address, **settings) as client:
-            corpus = client.corpus("default")
+        async with simshard.aio.Client(server.address, **settings) as client:
+            corpus = client.corpus("killed")
             return await corpus.insert(ids=ids, fingerprints=fingerprints, acknowledged=acknowledged)
 
-    with Client(own_server.address, **settings) as client:
-        corpus = client.corpus("default")
+    with Client(server.address, **settings) as client:
+        client.create_corpus("killed")
+        corpus = client.corpus("killed")
         with ThreadPoolExecutor() as beside:
-            killing = beside.submit(kill_often, own_server, progress)
-            if kind == "asyncio":
+            killing = beside.submit(kill_often, server, progress)
+            if is_async:
                 inserted = asyncio.run(insert())
             else:
                 inserted = corpus.insert(ids=ids, fingerprints=fingerprints, acknowledged=acknowledged)
@@ -75,6 +76,16 @@ def test_nothing_acknowledged_is_lost_when_the_server_is_killed(own_server: Serv
         found = {match.ids[0]: match.query for match in corpus.find(fingerprints=fingerprints, max_distance=0)}
         assert [found.get(id) for id in ids] == list(range(DOCUMENTS))
         assert corpus.describe().documents == DOCUMENTS
+
+
+@pytest.mark.parametrize("kind", ["threads", "asyncio"])
+def test_nothing_acknowledged_is_lost_when_the_server_is_killed(own_server: Server, kind: str) -> None:
+    load_while_it_is_killed(own_server, is_async=kind == "asyncio")
+
+
+def test_nothing_acknowledged_is_lost_when_routers_and_nodes_are_killed(program: Path, tmp_path: Path) -> None:
+    with Cluster(program, tmp_path) as cluster:
+        load_while_it_is_killed(cluster)
 
 
 @pytest.mark.parametrize("kind", ["threads", "asyncio"])
