@@ -6,7 +6,7 @@ use simshard_client::{Documents, Fingerprint, Queries, SearchSpec, v1};
 use simshard_proto::matches_into;
 use simshard_simhash::Recipe;
 use simshard_simhash::synthetic::{self, Data};
-use simshard_testkit::TestCluster;
+use simshard_testkit::{Oracle, TestCluster};
 use tonic::transport::Channel;
 use v1::corpus_service_client::CorpusServiceClient;
 
@@ -276,6 +276,54 @@ async fn matches_come_as_rows_where_they_are_asked_for() {
     let status = stub.find_first(unknown).await.unwrap_err();
     let said = "result_form is 7: 1 means columns, and 2 rows";
     assert_eq!(status.message(), said);
+}
+
+/// They are what brute force finds, batch by batch.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn rows_come_in_streams_too() {
+    let (cluster, mut stub) = start().await;
+    let stored: Vec<Fingerprint> = Data::Clustered.fingerprints(2_000, 23);
+    let ids: Vec<String> = (0..stored.len())
+        .map(|place| format!("{place:04}"))
+        .collect();
+    let mut oracle = Oracle::default();
+    for (fingerprint, id) in stored.iter().zip(&ids) {
+        oracle.insert(*fingerprint, id);
+    }
+    let keys = Queries::Fingerprints(stored.clone());
+    let documents = Documents { keys, ids };
+    cluster.client.insert("c", documents).await.unwrap();
+    let queries = synthetic::queries(&stored, 400, 3, 24);
+    let batches: Vec<&[Fingerprint]> = queries.chunks(70).collect();
+    let requests = (0..).zip(&batches).map(|(sequence, batch)| {
+        let batch = Some(v1::FindAllRequest {
+            corpus: "c".to_owned(),
+            fingerprints: batch.iter().map(|query| query.0).collect(),
+            result_form: v1::ResultForm::Rows.into(),
+            ..Default::default()
+        });
+        v1::FindAllStreamRequest { sequence, batch }
+    });
+    let requests: Vec<_> = requests.collect();
+    let answers = stub.find_all_stream(tokio_stream::iter(requests)).await;
+    let mut answers = answers.unwrap().into_inner();
+    for batch in batches {
+        let answer = answers.message().await.unwrap().unwrap().result.unwrap();
+        let right = (0..).zip(oracle.find_each(batch, 3));
+        let right = right.flat_map(|(query, found)| {
+            let matches = found.matches.into_iter();
+            matches.map(move |one| v1::Match {
+                query,
+                fingerprint: one.fingerprint.0,
+                distance: one.distance,
+                document_count: one.document_count,
+                ids: one.ids,
+            })
+        });
+        assert_eq!(answer.rows, right.collect::<Vec<_>>());
+        assert_eq!(answer.matches, None);
+    }
+    cluster.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

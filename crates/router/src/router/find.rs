@@ -14,6 +14,7 @@ use simshard_proto::SearchSpec;
 use simshard_proto::v1::{Completeness, Matches};
 use simshard_simhash::Fingerprint;
 use simshard_topology::NodeId;
+use simshard_transport::Taken;
 use tracing::debug;
 
 use super::proof::Claim;
@@ -38,11 +39,13 @@ pub(crate) struct QueryBatch {
 }
 
 /// The answer to a batch of queries.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct FindOutcome {
     pub(crate) matches: Matches,
     /// Set where something may be missing.
     pub(crate) completeness: Option<Completeness>,
+    /// What the answers of nodes take, which counts until the response is made.
+    _memory: Vec<Taken>,
 }
 
 impl Router {
@@ -87,11 +90,11 @@ impl Router {
             };
             let Answers {
                 answers,
-                memory: _memory,
+                memory,
                 failures,
             } = self.proven(&asked).await?;
             if failures.is_empty() {
-                return complete(corpus, near, plan, answers).await;
+                return complete(corpus, near, plan, answers, memory).await;
             }
             debug!(?failures, "a round of a search is lost");
             let is_again = failures.may_pass();
@@ -196,6 +199,7 @@ async fn complete(
     near: &QueryBatch,
     plan: QueryPlan,
     answers: Vec<(usize, Matches)>,
+    memory: Vec<Taken>,
 ) -> Result<FindOutcome, RouterError> {
     let (layout, max_distance) = (corpus.layout(), near.max_distance);
     let (queries, limit) = (near.queries.len(), near.spec.limit);
@@ -209,6 +213,7 @@ async fn complete(
             matches: merged(queries, limit, &plan, answers)?,
             completeness: (!is_complete)
                 .then(|| certificate(layout, max_distance, &plan.missing, &plan.unreachable)),
+            _memory: memory,
         })
     })
     .await?
@@ -230,4 +235,39 @@ fn merged(
         })?;
     }
     Ok(merge.finish())
+}
+
+#[cfg(test)]
+mod tests {
+    use simshard_cluster::{CorpusName, random_corpus_uid};
+    use simshard_transport::Budget;
+
+    use super::*;
+
+    /// Merging, and making rows, take about as much memory again.
+    #[tokio::test]
+    async fn what_nodes_answered_counts_until_the_response_is_made() {
+        let record = CorpusRecord {
+            name: CorpusName::new("c").unwrap(),
+            uid: random_corpus_uid(),
+            blocks: 5,
+            distance: 3,
+            recipe: "words-v3".to_owned(),
+            create_time: std::time::SystemTime::UNIX_EPOCH,
+            state: CorpusState::Live,
+        };
+        let corpus = OpenCorpus::new(record).unwrap();
+        let near = QueryBatch {
+            queries: [Fingerprint(7)].into(),
+            max_distance: 3,
+            spec: SearchSpec::default(),
+        };
+        let budget = Budget::new(100);
+        let memory = vec![budget.take(10)];
+        let plan = QueryPlan::default();
+        let found = complete(&corpus, &near, plan, Vec::new(), memory).await;
+        assert!(budget.try_take(95).is_none());
+        drop(found.unwrap());
+        assert!(budget.try_take(95).is_some());
+    }
 }
