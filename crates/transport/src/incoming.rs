@@ -13,6 +13,8 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use parking_lot::Mutex;
+use rustix::net::sockopt;
+use simshard_proto::endpoint::{KEEPALIVE, KEEPALIVE_TIMEOUT};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
@@ -67,6 +69,7 @@ fn limited(
             };
             // Small answers leave at once; if that cannot be had, the connection is broken and will say so.
             let _ = stream.set_nodelay(true);
+            let _ = keep_alive(&stream);
             let connection = Connection {
                 stream,
                 greeting: Some(Greeting {
@@ -88,6 +91,14 @@ fn limited(
             return Some((Ok(connection), (listener, connections)));
         }
     })
+}
+
+/// Lets a connection end whose peer is gone. HTTP/2 asks by itself, and HTTP/1.1 does not.
+fn keep_alive(stream: &TcpStream) -> io::Result<()> {
+    sockopt::set_socket_keepalive(stream, true)?;
+    sockopt::set_tcp_keepidle(stream, KEEPALIVE)?;
+    sockopt::set_tcp_keepintvl(stream, KEEPALIVE_TIMEOUT)?;
+    Ok(())
 }
 
 async fn accept(listener: &TcpListener, connections: &Connections) -> (TcpStream, Peer) {

@@ -1,14 +1,19 @@
 //! JSON for unary methods: a request becomes one of gRPC, and its answer becomes JSON. Paths, codes, errors and timeouts are
-//! those of the [Connect protocol](https://connectrpc.com/docs/protocol), so its clients work too.
+//! those of the [Connect protocol](https://connectrpc.com/docs/protocol), so its clients work too if they send JSON.
+//!
+//! The head of a request is changed at once, and its body where a body of gRPC would be read. So all that holds for
+//! requests of gRPC holds for it: limits, places, deadlines and metrics.
 //!
 //! # Invariants
 //! - JS1: what a request in JSON takes counts in the budget, and so does its answer until all of it has left.
 //! - JS2: a request of HTTP/1.1 that is neither JSON nor gRPC-Web is refused in JSON.
+//! - JS3: no number is taken for another one: those that some programs round are to be strings.
 
 mod answers;
 mod errors;
 mod messages;
 mod requests;
+mod syntax;
 
 #[cfg(test)]
 mod tests;
@@ -20,16 +25,15 @@ use std::task::{Context, Poll};
 
 use futures_util::future::{BoxFuture, Either};
 use http::{Request, Response};
-use tonic::Status;
 use tonic::body::Body;
 use tower::{Layer, Service};
 
 use crate::budget::Budget;
-use crate::incoming::Caller;
 use crate::metrics;
 use messages::Methods;
 
 pub(crate) use errors::Refusal;
+pub(crate) use requests::is_grpc_web;
 
 /// Among the extensions of a request: its client has sent JSON, and reads JSON.
 #[derive(Clone, Copy, Debug)]
@@ -91,7 +95,7 @@ where
     }
 
     fn call(&mut self, request: Request<Body>) -> Self::Future {
-        if requests::is_of_grpc(&request) {
+        if requests::passes_through(&request) {
             return Either::Left(self.inner.call(request));
         }
         // The one that is ready takes the request.
@@ -110,28 +114,17 @@ impl Shared {
     where
         S: Service<Request<Body>, Response = Response<Body>, Error = Infallible>,
     {
-        let (head, body) = request.into_parts();
-        let counted = self.metrics.of_path(head.uri.path());
-        let refused = |refusal: Refusal| {
+        let counted = self.metrics.of_path(request.uri().path());
+        let asked = requests::of_grpc(request, &self.methods, self.budget.take(0));
+        let (method, request) = asked.inspect_err(|refusal| {
             counted.count_refusal(&refusal.status);
-            refusal
-        };
-        let method = requests::check(&head, &self.methods).map_err(refused)?;
-        let in_use = head.extensions.get::<Caller>().map(Caller::begin);
-        let message = requests::message(&method, body, self.budget.take(0)).await;
-        let message = message.map_err(|status| refused(status.into()))?;
-        let request = requests::of_grpc(head, message).map_err(refused)?;
+        })?;
         let mut inner = inner;
         let answer = match inner.call(request).await {
             Ok(answer) => answer,
             Err(never) => match never {},
         };
-        let json = answers::json(&method, answer, self.budget.take(0)).await?;
-        Ok(json.map(|json| Body::new(json.with(in_use))))
+        let json = answers::json(&method, answer, self.budget.take(0)).await;
+        Ok(json?.map(Body::new))
     }
-}
-
-/// The error for a request that is larger than one in JSON may be.
-fn too_large(what: &str) -> Status {
-    simshard_proto::Reason::MessageTooLarge.status(what, [])
 }

@@ -132,7 +132,7 @@ where
     let requests: Requests = interface.observed.metrics();
     let methods = requests.of_server(S::NAME, interface.descriptors, &budget);
     let web = interface.web;
-    let web = web.map(|web| WebLayer::new(web, interface.descriptors, &budget, &methods));
+    let web = web.map(|web| WebLayer::new(web, S::NAME, interface.descriptors, &budget, &methods));
     let web = web.transpose()?;
     let server = server()
         .accept_http1(web.is_some())

@@ -13,10 +13,11 @@ use simshard_proto::v1::{
     FindFirstRequest, FindFirstResponse, InsertRequest, InsertResponse, InsertStreamRequest,
     InsertStreamResponse,
 };
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::sync::watch;
 use tokio::task::yield_now;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 use tokio_util::task::AbortOnDropHandle;
 use tonic::server::Grpc;
 use tonic::transport::{Channel, Endpoint};
@@ -156,7 +157,7 @@ async fn listen() -> (SocketAddr, Slow, Serving) {
             descriptors: CORPUS_SERVICE_DESCRIPTORS,
             beside: Default::default(),
             admits_itself: None,
-            web: None,
+            web: Some(Web::default()),
         };
         let ready = watch::channel(true).1;
         serve(service, interface, listener, budget, ready, &never, QUIET).await
@@ -233,4 +234,18 @@ async fn calls_that_are_given_up_at_once_do_not_end_the_connection() {
         let (answer, _) = requests.send_request(find(), true).unwrap();
         assert!(answer.await.unwrap().status().is_success());
     }
+}
+
+/// A client that never ends the head of its request keeps no connection.
+#[tokio::test(start_paused = true)]
+async fn a_head_of_http_1_that_does_not_arrive_is_given_up() {
+    let (address, _, _serving) = listen().await;
+    let mut stream = TcpStream::connect(address).await.unwrap();
+    let head = b"POST /simshard.v1.CorpusService/FindAll HTTP/1.1\r\nhost:";
+    stream.write_all(head).await.unwrap();
+    let begun = Instant::now();
+    let mut told = Vec::new();
+    stream.read_to_end(&mut told).await.unwrap();
+    let waited = begun.elapsed().as_secs();
+    assert!((29..=31).contains(&waited), "{waited} s");
 }

@@ -1,6 +1,6 @@
 //! JSON over HTTP/1.1, as `curl` and `fetch` send it, to a router on its port for gRPC.
 
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{Read, Write};
 use std::net::TcpStream;
 
 use bytes::Bytes;
@@ -13,9 +13,9 @@ use prost::Message;
 use prost_types::FileDescriptorSet;
 use serde_json::{Value, json};
 use simshard_client::{Documents, Fingerprint, Queries, QueryMatches, v1};
-use simshard_proto::{MAX_MESSAGE_BYTES, ROUTER_DESCRIPTORS};
+use simshard_proto::ROUTER_DESCRIPTORS;
 use simshard_simhash::synthetic::{Data, queries};
-use simshard_testkit::{Oracle, TestCluster};
+use simshard_testkit::{Oracle, PATIENCE, TestCluster};
 use tonic::transport::Channel;
 use v1::corpus_service_client::CorpusServiceClient;
 
@@ -188,38 +188,51 @@ async fn both_ways_lead_to_the_same_documents() {
     scene.cluster.stop().await;
 }
 
-/// It is refused before all of it has come, and the next one on another connection is served.
+/// A client that says how long the body is learns that it is too long before it has sent it, as `curl` does.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_body_without_an_end_is_refused() {
+async fn a_body_that_is_too_long_is_refused_before_it_is_sent() {
     let scene = Scene::start().await;
-    let address = scene.cluster.url().replace("http://", "");
-    let told = tokio::task::spawn_blocking(move || {
-        let mut stream = TcpStream::connect(&address).unwrap();
-        let head = format!(
-            "POST /simshard.v1.CorpusService/Insert HTTP/1.1\r\nhost: {address}\r\ncontent-type: application/json\r\n\
-             transfer-encoding: chunked\r\n\r\n"
-        );
-        stream.write_all(head.as_bytes()).unwrap();
-        let chunk = format!("10000\r\n{}\r\n", " ".repeat(0x10000));
-        for _ in 0..=MAX_MESSAGE_BYTES / 0x10000 {
-            // The server may have closed it.
-            if stream.write_all(chunk.as_bytes()).is_err() {
-                break;
-            }
-        }
-        let mut lines = BufReader::new(stream);
-        let mut first = String::new();
-        lines.read_line(&mut first).unwrap_or_default();
-        let mut rest = Vec::new();
-        let _ = lines.read_to_end(&mut rest);
-        format!("{first}{}", String::from_utf8_lossy(&rest))
-    });
-    let told = told.await.unwrap();
-    assert!(
-        told.is_empty() || told.contains("MESSAGE_TOO_LARGE"),
-        "{told}"
-    );
+    let told = asked_by_hand(&scene, &format!("content-length: {}\r\n", (4 << 20) + 1)).await;
+    assert!(told.starts_with("HTTP/1.1 413"), "{told}");
+    assert!(told.contains("MESSAGE_TOO_LARGE"), "{told}");
     let listed = scene.ask("ListCorpora", &json!({})).await;
     assert_eq!(listed["corpora"][0]["name"], "c");
     scene.cluster.stop().await;
+}
+
+/// As over HTTP/2: all that holds for the headers of gRPC holds for those of JSON.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn headers_are_checked_before_the_body_arrives() {
+    let scene = Scene::start().await;
+    for (header, named) in [
+        (
+            format!("x-more: {}\r\n", "x".repeat(17 << 10)),
+            "metadata takes more than",
+        ),
+        ("grpc-timeout: soon\r\n".to_owned(), "grpc-timeout must be"),
+        ("grpc-encoding: gzip\r\n".to_owned(), "UNSUPPORTED_ENCODING"),
+    ] {
+        let told = asked_by_hand(&scene, &format!("{header}content-length: 2\r\n")).await;
+        assert!(told.contains(named), "{told}");
+    }
+    scene.cluster.stop().await;
+}
+
+/// What the server answers to the head of a request, whose body does not come.
+async fn asked_by_hand(scene: &Scene, headers: &str) -> String {
+    let address = scene.cluster.url().replace("http://", "");
+    let head = format!(
+        "POST /simshard.v1.CorpusService/Insert HTTP/1.1\r\nhost: {address}\r\ncontent-type: application/json\r\n\
+         {headers}\r\n"
+    );
+    let told = tokio::task::spawn_blocking(move || {
+        let mut stream = TcpStream::connect(&address).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        stream.write_all(head.as_bytes()).unwrap();
+        let mut told = Vec::new();
+        // The server closes what it does not read.
+        let read = stream.read_to_end(&mut told);
+        read.map(|_| String::from_utf8(told).unwrap())
+    });
+    told.await.unwrap().unwrap()
 }

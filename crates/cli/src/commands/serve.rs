@@ -76,7 +76,8 @@ pub struct LimitArgs {
     /// Corpora beyond which none is created; more are refused as TOO_MANY_CORPORA [default: 1000]
     #[arg(long, value_name = "N", env = "SIMSHARD_MAX_CORPORA")]
     pub max_corpora: Option<u32>,
-    /// A web site whose pages may use it by JSON or gRPC-Web, as https://search.example; repeat it for more. None unless given
+    /// A web site whose pages may insert, find and remove, in JSON or by gRPC-Web, as https://search.example; repeat it for
+    /// more. None unless given
     #[arg(
         long,
         value_name = "ORIGIN",

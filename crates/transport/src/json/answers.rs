@@ -17,10 +17,12 @@ use super::Refusal;
 use super::messages::{self, Method};
 use crate::admission::{NO_MEMORY, overloaded};
 use crate::budget::Taken;
-use crate::incoming::InUse;
 
 /// Bytes of an answer before it becomes JSON.
 const LARGEST: usize = 1 << 20;
+
+/// Bytes of an answer that becomes JSON whether there is memory left or not: what it tells may have been done.
+const SMALL: usize = 16 << 10;
 
 /// Bytes that the connection is handed at a time.
 const PART: usize = 64 << 10;
@@ -28,29 +30,30 @@ const PART: usize = 64 << 10;
 /// The answer in JSON.
 ///
 /// # Errors
-/// The error that it is. Also if it is too large for JSON, or there is no memory left for it.
+/// What went wrong instead. Also if the answer is too large for JSON, or there is no memory left for it.
 pub(super) async fn json(
     method: &Method,
     answer: Response<Body>,
     taken: Taken,
 ) -> Result<Response<Answer>, Refusal> {
     check_ok(answer.headers())?;
-    let mut taken = taken;
-    let framed = read(answer.into_body(), &mut taken).await?;
-    if !taken.try_grow(messages::bytes_of_answer(&framed)) {
+    let (mut taken, mut body) = (taken, answer.into_body());
+    let framed = read(&mut body, &mut taken).await?;
+    let cost = messages::bytes_of_answer(&framed);
+    if framed.len() <= SMALL {
+        taken.grow(cost);
+    } else if !taken.try_grow(cost) {
         return Err(overloaded(NO_MEMORY).into());
     }
     let method = method.clone();
     let json = messages::offloaded(framed.len(), move || {
-        let json = method.json(&framed);
-        json.map(|json| {
-            drop(taken.split());
-            taken.grow(json.len());
-            Answer {
-                json: json.into(),
-                _taken: taken,
-                _in_use: None,
-            }
+        let json = method.json(&framed)?;
+        drop(taken.split());
+        taken.grow(json.len());
+        Ok(Answer {
+            json: json.into(),
+            _taken: taken,
+            _read: body,
         })
     });
     let mut response = Response::new(json.await?);
@@ -68,9 +71,9 @@ fn check_ok(headers: &HeaderMap) -> Result<(), Status> {
     }
 }
 
-/// The message of an answer.
-async fn read(body: Body, taken: &mut Taken) -> Result<Bytes, Status> {
-    let (mut body, mut framed) = (body, BytesMut::new());
+/// The message of an answer. All of it is read, so that the call counts as one that has ended.
+async fn read(body: &mut Body, taken: &mut Taken) -> Result<Bytes, Status> {
+    let (mut framed, mut is_too_large) = (BytesMut::new(), false);
     while let Some(frame) = body.frame().await {
         let data = match frame?.into_data() {
             Ok(data) => data,
@@ -79,12 +82,15 @@ async fn read(body: Body, taken: &mut Taken) -> Result<Bytes, Status> {
                 continue;
             }
         };
-        if framed.len() + data.len() > LARGEST {
-            let told = "an answer in JSON has at most 1 MiB as a message: send fewer queries, set a limit, or use gRPC";
-            return Err(Reason::AnswerTooLarge.status(told, []));
+        is_too_large |= framed.len() + data.len() > LARGEST;
+        if !is_too_large {
+            taken.grow(data.len());
+            framed.extend_from_slice(&data);
         }
-        taken.grow(data.len());
-        framed.extend_from_slice(&data);
+    }
+    if is_too_large {
+        let told = "an answer in JSON has at most 1 MiB as a message: send fewer queries, set a limit, or use gRPC";
+        return Err(Reason::AnswerTooLarge.status(told, []));
     }
     Ok(framed.freeze())
 }
@@ -93,17 +99,8 @@ async fn read(body: Body, taken: &mut Taken) -> Result<Bytes, Status> {
 pub(super) struct Answer {
     json: Bytes,
     _taken: Taken,
-    _in_use: Option<InUse>,
-}
-
-impl Answer {
-    /// The connection is in use until the answer has left.
-    pub(super) fn with(self, in_use: Option<InUse>) -> Self {
-        Self {
-            _in_use: in_use,
-            ..self
-        }
-    }
+    /// The answer of gRPC, which has been read. Its request has its place as long as it is there.
+    _read: Body,
 }
 
 impl HttpBody for Answer {

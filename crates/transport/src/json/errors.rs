@@ -12,6 +12,9 @@ use tonic::body::Body;
 use tonic::{Code, Status};
 use tonic_types::{ErrorDetails, StatusExt, pb};
 
+/// The code of HTTP, of no standard, for a request that its client gave up.
+const CLOSED_BY_CLIENT: u16 = 499;
+
 /// A request that failed, and how HTTP says that.
 #[derive(Debug)]
 pub(crate) struct Refusal {
@@ -82,7 +85,7 @@ struct Detail {
 }
 
 /// The code of HTTP that the Connect protocol has for one of gRPC.
-const fn code_of_http(code: Code) -> StatusCode {
+fn code_of_http(code: Code) -> StatusCode {
     match code {
         Code::Ok => StatusCode::OK,
         Code::InvalidArgument | Code::FailedPrecondition | Code::OutOfRange => {
@@ -95,13 +98,16 @@ const fn code_of_http(code: Code) -> StatusCode {
         Code::ResourceExhausted => StatusCode::TOO_MANY_REQUESTS,
         Code::Unimplemented => StatusCode::NOT_IMPLEMENTED,
         Code::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
-        Code::DeadlineExceeded | Code::Cancelled => StatusCode::GATEWAY_TIMEOUT,
+        Code::DeadlineExceeded => StatusCode::GATEWAY_TIMEOUT,
+        Code::Cancelled => {
+            StatusCode::from_u16(CLOSED_BY_CLIENT).unwrap_or(StatusCode::BAD_REQUEST)
+        }
         Code::Unknown | Code::Internal | Code::DataLoss => StatusCode::INTERNAL_SERVER_ERROR,
     }
 }
 
 /// What the Connect protocol calls a code.
-const fn name(code: Code) -> &'static str {
+pub(super) const fn name(code: Code) -> &'static str {
     match code {
         Code::Ok => "ok",
         Code::Cancelled => "canceled",

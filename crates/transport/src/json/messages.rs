@@ -1,7 +1,6 @@
 //! Messages in JSON, as [Protobuf](https://protobuf.dev/programming-guides/json/) has it: numbers of 64 bits are strings.
 
 use std::collections::HashMap;
-use std::panic::resume_unwind;
 
 use bytes::{BufMut, Bytes, BytesMut};
 use prost::Message;
@@ -15,20 +14,19 @@ use simshard_proto::{Reason, Violations};
 use tokio::task::spawn_blocking;
 use tonic::Status;
 
+use super::syntax::first_inexact;
+
 /// Bytes in front of each message of gRPC: whether it is compressed, and its length.
 const FRAME_HEAD: usize = 5;
 
 /// Bytes of a message that take too long for a thread that answers others.
 const LONG: usize = 16 << 10;
 
-/// Bytes that a value takes while a message is read or written, beside its own.
-const BYTES_OF_A_VALUE: usize = 64;
-
-/// Bytes that an object takes then.
-const BYTES_OF_AN_OBJECT: usize = 1024;
-
 /// How many times its bytes an answer takes while it is written: rows are small, and each is an object.
 const BYTES_OF_AN_ANSWER: usize = 64;
+
+/// Bytes of what the parser says that are told: it repeats names and texts, however long.
+const TOLD: usize = 200;
 
 /// The methods of some services, by their paths.
 pub(super) struct Methods(HashMap<String, Method>);
@@ -63,33 +61,39 @@ impl Method {
         self.0.is_client_streaming() || self.0.is_server_streaming()
     }
 
-    /// What is sent to it, as gRPC has it.
+    /// The frame of gRPC with what is sent to it.
     ///
     /// # Errors
-    /// If it is no JSON, or that of another message.
+    /// If the bytes are not JSON, or that of another message. Also if a number may have been rounded.
     pub(super) fn message(&self, json: &[u8]) -> Result<Bytes, Status> {
-        let message = read(self.0.input(), json).map_err(|error| {
-            let name = self.0.input();
-            let name = name.name();
-            Violations::of("the body", format!("is no {name} in JSON: {error}"))
-        })?;
+        let kind = self.0.input();
+        let wrong = |problem: String| {
+            let problem = format!("is no {} in JSON: {problem}", kind.name());
+            Violations::of("body", problem)
+        };
+        let message = read(kind.clone(), json).map_err(|error| wrong(told(&error)))?;
+        if let Some(number) = first_inexact(json) {
+            return Err(wrong(format!(
+                "{number} is not a whole number below 2^53, and others are to be strings: \"{number}\""
+            )));
+        }
         let length = message.encoded_len();
         let mut framed = BytesMut::with_capacity(FRAME_HEAD + length);
         framed.put_u8(0);
-        // A request in JSON is far smaller.
+        // The JSON has a few megabytes at most.
         framed.put_u32(u32::try_from(length).unwrap_or(u32::MAX));
         framed.extend_from_slice(&message.encode_to_vec());
         Ok(framed.freeze())
     }
 
-    /// Its answer in JSON, from one of gRPC.
+    /// Its answer in JSON, from the frame of one in gRPC.
     ///
     /// # Errors
-    /// If it is none.
+    /// If the bytes are not one message of that kind.
     pub(super) fn json(&self, framed: &[u8]) -> Result<Vec<u8>, Status> {
         let no_message = |problem: String| Reason::Internal.status(problem, []);
-        let Some(message) = framed.get(FRAME_HEAD..) else {
-            return Err(no_message("the answer has no message".to_owned()));
+        let Some(message) = unframed(framed) else {
+            return Err(no_message("the answer is not one message".to_owned()));
         };
         let message = DynamicMessage::decode(self.0.output(), message)
             .map_err(|error| no_message(error.to_string()))?;
@@ -101,21 +105,31 @@ impl Method {
     }
 }
 
-fn read(kind: MessageDescriptor, json: &[u8]) -> serde_json::Result<DynamicMessage> {
+/// The only message in a frame of gRPC.
+fn unframed(framed: &[u8]) -> Option<&[u8]> {
+    let (head, message) = framed.split_first_chunk::<FRAME_HEAD>()?;
+    let [is_compressed, length @ ..] = *head;
+    let is_whole = u32::from_be_bytes(length) as usize == message.len();
+    (is_compressed == 0 && is_whole).then_some(message)
+}
+
+/// What the parser says, cut short, and where.
+fn told(error: &serde_json::Error) -> String {
+    let said = error.to_string();
+    if said.len() <= TOLD {
+        return said;
+    }
+    let start = said.floor_char_boundary(TOLD);
+    let (line, column) = (error.line(), error.column());
+    format!("{}… at line {line} column {column}", &said[..start])
+}
+
+/// A message, which fills all of the JSON.
+pub(super) fn read(kind: MessageDescriptor, json: &[u8]) -> serde_json::Result<DynamicMessage> {
     let mut from = Deserializer::<SliceRead<'_>>::from_slice(json);
     let message = DynamicMessage::deserialize(kind, &mut from)?;
     from.end()?;
     Ok(message)
-}
-
-/// About how many bytes a message takes while it is read, beside its JSON.
-pub(super) fn bytes_of_json(json: &[u8]) -> usize {
-    let cost = |byte: &u8| match byte {
-        b',' | b'[' => BYTES_OF_A_VALUE,
-        b'{' => BYTES_OF_AN_OBJECT,
-        _ => 1,
-    };
-    json.iter().map(cost).sum()
 }
 
 /// About how many bytes an answer takes while it is written.
@@ -123,7 +137,7 @@ pub(super) const fn bytes_of_answer(framed: &[u8]) -> usize {
     framed.len() * BYTES_OF_AN_ANSWER
 }
 
-/// Runs `work` on some bytes, elsewhere if they are many. A panic goes on in the caller.
+/// Runs `work` on some bytes, elsewhere if they are many. A panic is a fault of this request alone.
 pub(super) async fn offloaded<T: Send + 'static>(
     bytes: usize,
     work: impl FnOnce() -> Result<T, Status> + Send + 'static,
@@ -133,9 +147,9 @@ pub(super) async fn offloaded<T: Send + 'static>(
     }
     match spawn_blocking(work).await {
         Ok(done) => done,
-        Err(ended) => match ended.try_into_panic() {
-            Ok(panic) => resume_unwind(panic),
-            Err(_) => Err(Reason::Stopping.status("the server stops", [])),
-        },
+        Err(ended) if ended.is_panic() => {
+            Err(Reason::Internal.status("a fault in reading or writing JSON", []))
+        }
+        Err(_) => Err(Reason::Stopping.status("the server stops", [])),
     }
 }

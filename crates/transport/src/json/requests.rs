@@ -1,18 +1,25 @@
 //! From a request in JSON to one of gRPC.
 
+use std::time::Duration;
+
 use bytes::{Bytes, BytesMut};
+use futures_util::stream;
 use http::header::{
     ALLOW, CONNECTION, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, TRANSFER_ENCODING,
 };
 use http::request::Parts;
-use http::{HeaderMap, HeaderName, HeaderValue, Method as Verb, Request, StatusCode, Version};
-use http_body_util::{BodyExt, Full};
+use http::{
+    HeaderMap, HeaderName, HeaderValue, Method as HttpMethod, Request, StatusCode, Version,
+};
+use http_body::{Body as _, Frame};
+use http_body_util::{BodyExt, StreamBody};
 use simshard_proto::{Reason, Violations};
+use tokio::time::timeout;
 use tonic::Status;
 use tonic::body::Body;
 
 use super::messages::{self, Method, Methods};
-use super::{InJson, Refusal, too_large};
+use super::{InJson, Refusal, syntax};
 use crate::admission::{NO_MEMORY, overloaded};
 use crate::budget::Taken;
 use crate::deadline;
@@ -20,9 +27,19 @@ use crate::deadline;
 /// Bytes of a request in JSON. It takes several times as many while it is read, and streams are for more.
 const LARGEST: usize = 4 << 20;
 
-/// How content types of gRPC begin, and of gRPC-Web.
+/// How long the body of a request may take to arrive.
+const ARRIVAL: Duration = Duration::from_secs(30);
+
+/// The content type of requests to gRPC.
 const GRPC: &str = "application/grpc";
-const GRPC_WEB: &str = "application/grpc-web";
+
+/// The content types of gRPC-Web.
+const GRPC_WEB: [&str; 4] = [
+    "application/grpc-web",
+    "application/grpc-web+proto",
+    "application/grpc-web-text",
+    "application/grpc-web-text+proto",
+];
 
 /// The header in which clients of the Connect protocol say how many milliseconds they wait.
 const TIMEOUT: HeaderName = HeaderName::from_static("connect-timeout-ms");
@@ -30,7 +47,7 @@ const TIMEOUT: HeaderName = HeaderName::from_static("connect-timeout-ms");
 /// Digits of a timeout.
 const TIMEOUT_DIGITS: usize = 10;
 
-/// What says how the body of a request is written, which that of gRPC is not.
+/// Headers of the JSON body, wrong for the gRPC body.
 const OF_BODY: [HeaderName; 4] = [
     CONNECTION,
     CONTENT_ENCODING,
@@ -38,13 +55,17 @@ const OF_BODY: [HeaderName; 4] = [
     TRANSFER_ENCODING,
 ];
 
-/// Whether a request is none in JSON, and is not to be refused in JSON (JS2).
-pub(super) fn is_of_grpc(request: &Request<Body>) -> bool {
-    let content_type = content_type(request.headers());
+/// Whether the next layer takes a request as it is. Others are JSON, or are refused in JSON (JS2).
+pub(super) fn passes_through(request: &Request<Body>) -> bool {
     if request.version() < Version::HTTP_2 {
-        return content_type.starts_with(GRPC_WEB);
+        return request.method() == HttpMethod::POST && is_grpc_web(request.headers());
     }
-    !is_json(content_type)
+    !is_json(content_type(request.headers()))
+}
+
+/// Whether a request is one of gRPC-Web.
+pub(crate) fn is_grpc_web(headers: &HeaderMap) -> bool {
+    GRPC_WEB.contains(&content_type(headers))
 }
 
 fn content_type(headers: &HeaderMap) -> &str {
@@ -61,17 +82,46 @@ fn is_json(content_type: &str) -> bool {
     name.eq_ignore_ascii_case("application/json") && parts.all(is_utf8)
 }
 
-/// The method that is asked for. Refuses a request that is not JSON, or for no unary method.
-pub(super) fn check(head: &Parts, methods: &Methods) -> Result<Method, Refusal> {
-    let path = head.uri.path();
-    if head.method != Verb::POST {
+/// The method that is asked for, and the request of gRPC, whose message is read when it is asked for.
+///
+/// # Errors
+/// If the request is not JSON, or for no unary method, or known to be too large.
+pub(super) fn of_grpc(
+    request: Request<Body>,
+    methods: &Methods,
+    taken: Taken,
+) -> Result<(Method, Request<Body>), Refusal> {
+    let (mut head, body) = request.into_parts();
+    let method = check(&head, methods)?;
+    if body.size_hint().lower() > LARGEST as u64 {
+        return Err(Refusal::by(StatusCode::PAYLOAD_TOO_LARGE, too_large()));
+    }
+    head.version = Version::HTTP_2;
+    for name in OF_BODY {
+        head.headers.remove(name);
+    }
+    let content_type = HeaderValue::from_static(GRPC);
+    head.headers.insert(CONTENT_TYPE, content_type);
+    if let Some(milliseconds) = head.headers.remove(TIMEOUT) {
+        let timeout = timeout_of_grpc(&milliseconds)?;
+        head.headers.insert(deadline::HEADER, timeout);
+    }
+    head.extensions.insert(InJson);
+    let asked = method.clone();
+    let message = async move { message(method, body, taken).await.map(Frame::data) };
+    let body = Body::new(StreamBody::new(stream::once(message)));
+    Ok((asked, Request::from_parts(head, body)))
+}
+
+fn check(head: &Parts, methods: &Methods) -> Result<Method, Refusal> {
+    if head.method != HttpMethod::POST {
         let status = Violations::of("method", format!("is {}, not POST", head.method));
         let allowed = (ALLOW, HeaderValue::from_static("POST"));
         return Err(Refusal::by(StatusCode::METHOD_NOT_ALLOWED, status).with_header(allowed));
     }
     let content_type = content_type(&head.headers);
     if !is_json(content_type) {
-        let problem = if content_type.starts_with(GRPC) {
+        let problem = if content_type.starts_with(GRPC) && !is_grpc_web(&head.headers) {
             "is that of gRPC, which needs HTTP/2"
         } else {
             "is not application/json"
@@ -85,33 +135,31 @@ pub(super) fn check(head: &Parts, methods: &Methods) -> Result<Method, Refusal> 
         let status = Reason::UnsupportedEncoding.status(told, []);
         return Err(Refusal::by(StatusCode::UNSUPPORTED_MEDIA_TYPE, status));
     }
-    let Some(method) = methods.of_path(path) else {
+    let Some(method) = methods.of_path(head.uri.path()) else {
         let told = "there is no such method: check its name, as /simshard.v1.CorpusService/FindAll";
         let status = Reason::UnknownMethod.status(told, []);
         return Err(Refusal::by(StatusCode::NOT_FOUND, status));
     };
     if method.is_stream() {
-        let told = "this method is a stream, which JSON has not: use gRPC";
+        let told = "this method is a stream, and JSON has none: use gRPC";
         return Err(Reason::UnknownMethod.status(told, []).into());
     }
     Ok(method)
 }
 
-/// The message of a request, which counts until it is read (JS1).
-///
-/// # Errors
-/// If it is too large, or not JSON of the method, or if there is no memory left for it.
-pub(super) async fn message(method: &Method, body: Body, taken: Taken) -> Result<Bytes, Status> {
+/// The message of a request, whose JSON counts until it is read (JS1).
+async fn message(method: Method, body: Body, taken: Taken) -> Result<Bytes, Status> {
     let mut taken = taken;
-    let json = read(body, &mut taken).await?;
-    if !taken.try_grow(messages::bytes_of_json(&json)) {
-        return Err(overloaded(NO_MEMORY));
-    }
-    let method = method.clone();
+    let arrived = timeout(ARRIVAL, read(body, &mut taken)).await;
+    let json = arrived.unwrap_or_else(|_| {
+        let told = "the body has not arrived within 30 s";
+        Err(Reason::DeadlineTooShort.status(told, []))
+    })?;
     messages::offloaded(json.len(), move || {
-        let message = method.message(&json);
-        drop(taken);
-        message
+        if !taken.try_grow(syntax::bytes_once_read(&json)) {
+            return Err(overloaded(NO_MEMORY));
+        }
+        method.message(&json)
     })
     .await
 }
@@ -123,9 +171,7 @@ async fn read(body: Body, taken: &mut Taken) -> Result<Bytes, Status> {
             continue;
         };
         if json.len() + data.len() > LARGEST {
-            return Err(too_large(
-                "a request in JSON has at most 4 MiB: send smaller batches, or use gRPC",
-            ));
+            return Err(too_large());
         }
         if !taken.try_grow(data.len()) {
             return Err(overloaded(NO_MEMORY));
@@ -135,21 +181,9 @@ async fn read(body: Body, taken: &mut Taken) -> Result<Bytes, Status> {
     Ok(json.freeze())
 }
 
-/// The request of gRPC with a message.
-pub(super) fn of_grpc(head: Parts, message: Bytes) -> Result<Request<Body>, Refusal> {
-    let mut head = head;
-    head.version = Version::HTTP_2;
-    for name in OF_BODY {
-        head.headers.remove(name);
-    }
-    let content_type = HeaderValue::from_static(GRPC);
-    head.headers.insert(CONTENT_TYPE, content_type);
-    if let Some(timeout) = head.headers.remove(TIMEOUT) {
-        let timeout = timeout_of_grpc(&timeout)?;
-        head.headers.insert(deadline::HEADER, timeout);
-    }
-    head.extensions.insert(InJson);
-    Ok(Request::from_parts(head, Body::new(Full::new(message))))
+fn too_large() -> Status {
+    let told = "a request in JSON has at most 4 MiB: send smaller batches, or use gRPC";
+    Reason::MessageTooLarge.status(told, [])
 }
 
 /// gRPC has fewer digits.

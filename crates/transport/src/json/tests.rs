@@ -3,22 +3,29 @@
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD_NO_PAD;
 use bytes::Bytes;
+use futures_util::future::ready;
+use futures_util::{StreamExt, TryStreamExt, stream};
 use http::header::CONTENT_TYPE;
 use http::{HeaderMap, StatusCode, Version};
-use http_body_util::{BodyExt, Full};
+use http_body::Frame;
+use http_body_util::{BodyExt, Full, StreamBody};
 use prost::Message;
+use prost_reflect::{DescriptorPool, DynamicMessage, Kind, MessageDescriptor};
 use serde_json::{Value, json};
-use simshard_proto::v1::{FindFirstRequest, FindFirstResponse, Match, ScanRequest, ScanResponse};
-use simshard_proto::{CORPUS_SERVICE_DESCRIPTORS, Reason};
+use simshard_proto::v1::{FindFirstRequest, FindFirstResponse, Match};
+use simshard_proto::{CORPUS_SERVICE_DESCRIPTORS, ROUTER_DESCRIPTORS, Reason};
 use simshard_runtime::observed::Observed;
 use tonic::server::Grpc;
-use tonic::{Request as Call, Response as Answer};
+use tonic::{Code, Request as Call, Response as Answer, Status};
 use tonic_prost::ProstCodec;
 use tonic_types::pb;
 use tower::{ServiceExt, service_fn};
 
 use super::*;
 use crate::metrics::Requests;
+
+/// A value of any kind, in JSON as it is.
+const ANY_VALUE: &str = "google.protobuf.Struct";
 
 const FIND: &str = "/simshard.v1.CorpusService/FindFirst";
 
@@ -147,6 +154,7 @@ async fn what_is_not_json_of_a_unary_method_is_refused_in_json() {
     }
 }
 
+/// JS3.
 #[tokio::test]
 async fn what_is_no_message_is_refused_with_its_place() {
     for (json, told) in [
@@ -160,15 +168,66 @@ async fn what_is_no_message_is_refused_with_its_place() {
         (r#"{"fingerprints": [-1]}"#, "column"),
         (r#"{"fingerprints": ["18446744073709551616"]}"#, "column"),
         (r#"{"fingerprints": [1.5]}"#, "column"),
+        (
+            r#"{"fingerprints": [18446744073709551616]}"#,
+            "18446744073709551616 is not a whole number below 2^53",
+        ),
+        (
+            r#"{"fingerprints": [9007199254740992]}"#,
+            "9007199254740992 is not",
+        ),
+        (r#"{"fingerprints": [1e3]}"#, "1e3 is not"),
         (r#"{"corpus": 7}"#, "column"),
     ] {
         let (code, reason, message) = refused(post(FIND, json)).await;
         assert_eq!((code, &*reason), (400, "INVALID_REQUEST"), "{json}");
         assert!(
-            message.starts_with("the body is no FindFirstRequest"),
+            message.starts_with("body is no FindFirstRequest"),
             "{message}"
         );
         assert!(message.contains(told), "{json}: {message}");
+    }
+}
+
+/// The parser repeats names and texts in what it says.
+#[tokio::test]
+async fn an_error_is_short_however_long_the_request_is() {
+    let long = "ä".repeat(1 << 20);
+    for json in [
+        format!(r#"{{"{long}": 1}}"#),
+        format!(r#"{{"resultForm": "{long}"}}"#),
+        format!(r#"{{"fingerprints": ["{long}"]}}"#),
+        format!(r#"{{"fingerprints": [{}]}}"#, "7".repeat(1 << 20)),
+    ] {
+        let response = ask(&Budget::new(64 << 20), post(FIND, json)).await;
+        let bytes = response.into_body().collect().await.unwrap().to_bytes();
+        assert!(bytes.len() < 2048, "{} bytes", bytes.len());
+    }
+}
+
+#[test]
+fn each_code_has_that_of_the_connect_protocol() {
+    for (code, name, http) in [
+        (Code::Cancelled, "canceled", 499),
+        (Code::Unknown, "unknown", 500),
+        (Code::InvalidArgument, "invalid_argument", 400),
+        (Code::DeadlineExceeded, "deadline_exceeded", 504),
+        (Code::NotFound, "not_found", 404),
+        (Code::AlreadyExists, "already_exists", 409),
+        (Code::PermissionDenied, "permission_denied", 403),
+        (Code::ResourceExhausted, "resource_exhausted", 429),
+        (Code::FailedPrecondition, "failed_precondition", 400),
+        (Code::Aborted, "aborted", 409),
+        (Code::OutOfRange, "out_of_range", 400),
+        (Code::Unimplemented, "unimplemented", 501),
+        (Code::Internal, "internal", 500),
+        (Code::Unavailable, "unavailable", 503),
+        (Code::DataLoss, "data_loss", 500),
+        (Code::Unauthenticated, "unauthenticated", 401),
+    ] {
+        let refusal = Refusal::from(Status::new(code, "")).into_http();
+        assert_eq!(refusal.status().as_u16(), http, "{name}");
+        assert_eq!(errors::name(code), name);
     }
 }
 
@@ -206,10 +265,13 @@ async fn a_timeout_of_the_connect_protocol_is_one_of_grpc() {
     }
 }
 
+fn used(budget: &Budget) -> usize {
+    budget.watched().used_and_limit().unwrap().0
+}
+
 /// JS1.
 #[tokio::test]
 async fn what_is_in_json_counts_in_the_budget_until_it_has_left() {
-    let used = |budget: &Budget| budget.watched().used_and_limit().unwrap().0;
     let asked = r#"{"fingerprints": ["1"], "maxIds": 10000}"#;
     let budget = Budget::new(64 << 20);
     let mut unread = ask(&budget, post(FIND, asked)).await;
@@ -220,53 +282,138 @@ async fn what_is_in_json_counts_in_the_budget_until_it_has_left() {
     assert_eq!(used(&budget), all);
     drop(unread);
     assert_eq!(used(&budget), 0);
-    // What it takes while it is written has no room.
+}
+
+/// JS1. What a request takes while it is read, and a large answer while it is written, may have no room. What a small answer
+/// tells may have been done.
+#[tokio::test]
+async fn what_has_no_room_is_refused_but_for_small_answers() {
     let small = Budget::new(1 << 20);
-    let (code, _, json) = read(ask(&small, post(FIND, asked)).await).await;
-    assert_eq!(
-        (code.as_u16(), &json["code"]),
-        (429, &json!("resource_exhausted"))
-    );
-    assert_eq!(used(&small), 0);
-    // Nor what many values take while they are read.
     let many = format!(r#"{{"fingerprints": [{}1]}}"#, "1,".repeat(20_000));
-    let (code, reason, _) = {
-        let response = ask(&small, post(FIND, many)).await;
-        let (status, _, json) = read(response).await;
-        (
-            status.as_u16(),
-            json["details"][0]["debug"]["reason"].clone(),
-            (),
-        )
-    };
-    assert_eq!((code, reason), (429, json!("OVERLOADED")));
-    assert_eq!(used(&small), 0);
+    for asked in [r#"{"fingerprints": ["1"], "maxIds": 10000}"#, &many] {
+        let (code, headers, json) = read(ask(&small, post(FIND, asked.to_owned())).await).await;
+        assert_eq!(code, StatusCode::TOO_MANY_REQUESTS);
+        assert_eq!(headers["retry-after"], "1");
+        assert_eq!(json["details"][0]["debug"]["reason"], "OVERLOADED");
+        assert_eq!(used(&small), 0);
+    }
+    let _others = small.take(((1 << 20) / 16) * 15 - 4096);
+    let asked = r#"{"fingerprints": ["1"], "maxIds": 100}"#;
+    let (code, _, json) = read(ask(&small, post(FIND, asked)).await).await;
+    assert_eq!(code, StatusCode::OK, "{json}");
 }
 
 #[tokio::test]
 async fn what_is_too_large_for_json_is_refused() {
     let budget = Budget::new(1 << 30);
     let texts = format!(r#"{{"texts": ["{}"]}}"#, "a".repeat(4 << 20));
-    let (_, _, json) = read(ask(&budget, post(FIND, texts)).await).await;
+    let (code, _, json) = read(ask(&budget, post(FIND, texts.clone())).await).await;
+    assert_eq!(code, StatusCode::PAYLOAD_TOO_LARGE);
+    assert_eq!(json["details"][0]["debug"]["reason"], "MESSAGE_TOO_LARGE");
+    // One whose length is not said.
+    let of_unknown_length = post(FIND, texts).map(|body| {
+        let frames = body.into_data_stream();
+        Body::new(StreamBody::new(frames.map_ok(Frame::data)))
+    });
+    let (code, _, json) = read(ask(&budget, of_unknown_length).await).await;
+    assert_eq!(code, StatusCode::BAD_REQUEST);
     assert_eq!(json["details"][0]["debug"]["reason"], "MESSAGE_TOO_LARGE");
     let many_ids = r#"{"fingerprints": ["1"], "maxIds": 200000}"#;
     let (_, _, json) = read(ask(&budget, post(FIND, many_ids)).await).await;
     assert_eq!(json["details"][0]["debug"]["reason"], "ANSWER_TOO_LARGE");
 }
 
-/// Each message of the interface, with what each kind of field can have.
+/// A connection whose peer is gone has no other end.
+#[tokio::test(start_paused = true)]
+async fn a_body_that_does_not_arrive_is_given_up() {
+    let budget = Budget::new(1 << 20);
+    let stalled = post(FIND, "").map(|_| {
+        let first = Ok::<_, Status>(Frame::data(Bytes::from_static(b"{")));
+        let stalled = stream::once(ready(first)).chain(stream::pending());
+        Body::new(StreamBody::new(stalled))
+    });
+    let (code, _, json) = read(ask(&budget, stalled).await).await;
+    assert_eq!(code, StatusCode::GATEWAY_TIMEOUT);
+    assert_eq!(json["message"], "the body has not arrived within 30 s");
+    assert_eq!(used(&budget), 0);
+}
+
 #[test]
-fn a_message_is_the_same_after_json() {
+fn an_answer_is_one_whole_message() {
     let methods = Methods::of(CORPUS_SERVICE_DESCRIPTORS).unwrap();
-    let scan = methods.of_path("/simshard.v1.CorpusService/Scan").unwrap();
-    assert!(scan.is_stream());
-    let request = ScanRequest {
-        corpus: "c".to_owned(),
-        ..ScanRequest::default()
+    let method = methods.of_path(FIND).unwrap();
+    let answer = FindFirstResponse {
+        queries: vec![u64::MAX],
+        ..FindFirstResponse::default()
     };
-    let json = scan.message(br#"{"corpus": "c"}"#).unwrap();
-    assert_eq!(ScanRequest::decode(&json[5..]).unwrap(), request);
-    let answer = ScanResponse::default().encode_to_vec();
-    let framed = [&[0; 5], &answer[..]].concat();
-    assert!(scan.json(&framed).is_ok() && scan.json(&[0; 4]).is_err());
+    let message = answer.encode_to_vec();
+    let length = message.len() as u8;
+    let framed = |compressed, length| [&[compressed, 0, 0, 0, length], &message[..]].concat();
+    let json = method.json(&framed(0, length)).unwrap();
+    let json: Value = serde_json::from_slice(&json).unwrap();
+    assert_eq!(json["queries"], json!(["18446744073709551615"]));
+    for wrong in [
+        framed(1, length),
+        framed(0, length - 1),
+        framed(0, length + 1),
+        vec![0; 4],
+    ] {
+        assert!(method.json(&wrong).is_err(), "{wrong:?}");
+    }
+}
+
+/// Whichever is added later.
+#[test]
+fn each_message_of_a_unary_method_is_read_from_json_and_written() {
+    let pool = DescriptorPool::decode(ROUTER_DESCRIPTORS).unwrap();
+    let mut kinds = 0;
+    for method in pool
+        .services()
+        .flat_map(|service| service.methods().collect::<Vec<_>>())
+    {
+        for kind in [method.input(), method.output()] {
+            let full = full(&kind, 3);
+            let json = serde_json::to_vec(&full).unwrap();
+            let read = messages::read(kind.clone(), &json).unwrap();
+            assert!(read == full, "{}", kind.full_name());
+            kinds += 1;
+        }
+    }
+    assert!(kinds > 60, "{kinds}");
+}
+
+/// A message with something in each field, and in those of messages in it, down to a depth.
+fn full(kind: &MessageDescriptor, depth: usize) -> DynamicMessage {
+    let mut message = DynamicMessage::new(kind.clone());
+    for field in kind.fields() {
+        let value = match field.kind() {
+            // What is in a value of any kind has no fields of ours.
+            Kind::Message(inner) if depth == 0 || inner.full_name() == ANY_VALUE => continue,
+            Kind::Message(inner) => prost_reflect::Value::Message(full(&inner, depth - 1)),
+            Kind::Fixed64 | Kind::Uint64 => prost_reflect::Value::U64(u64::MAX),
+            Kind::Uint32 => prost_reflect::Value::U32(u32::MAX),
+            Kind::Sint32 => prost_reflect::Value::I32(-1),
+            Kind::Int32 => prost_reflect::Value::I32(1),
+            Kind::Int64 => prost_reflect::Value::I64(1),
+            Kind::String => prost_reflect::Value::String("ä\"".to_owned()),
+            Kind::Bytes => prost_reflect::Value::Bytes(Bytes::from_static(&[0, 255])),
+            Kind::Double => prost_reflect::Value::F64(1.5),
+            Kind::Bool => prost_reflect::Value::Bool(true),
+            Kind::Enum(one) => {
+                prost_reflect::Value::EnumNumber(one.values().last().unwrap().number())
+            }
+            other @ (Kind::Float
+            | Kind::Sint64
+            | Kind::Fixed32
+            | Kind::Sfixed32
+            | Kind::Sfixed64) => panic!("{other:?} is new: give it a value"),
+        };
+        let value = if field.is_list() {
+            prost_reflect::Value::List(vec![value.clone(), value])
+        } else {
+            value
+        };
+        message.set_field(&field, value);
+    }
+    message
 }
