@@ -93,6 +93,13 @@ impl Taken {
         grown.is_ok()
     }
 
+    /// Whether that much more would be left if nothing else were taken.
+    #[must_use]
+    pub(crate) fn may_ever_grow(&self, bytes: usize) -> bool {
+        let limit = self.budget.0.limit;
+        self.bytes.saturating_add(bytes) <= limit - limit / KEPT_PART
+    }
+
     /// Takes more that is in use already, whether it is left or not.
     pub fn grow(&mut self, bytes: usize) {
         self.budget.0.used.fetch_add(bytes, Ordering::Relaxed);

@@ -21,6 +21,7 @@ mod tests;
 use std::convert::Infallible;
 use std::mem;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::task::{Context, Poll};
 
 use futures_util::future::{BoxFuture, Either};
@@ -115,16 +116,24 @@ impl Shared {
         S: Service<Request<Body>, Response = Response<Body>, Error = Infallible>,
     {
         let counted = self.metrics.of_path(request.uri().path());
+        let version = request.version();
         let asked = requests::of_grpc(request, &self.methods, self.budget.take(0));
-        let (method, request) = asked.inspect_err(|refusal| {
+        let asked = asked.map_err(|refusal| {
             counted.count_refusal(&refusal.status);
+            refusal.without_body(version)
         })?;
         let mut inner = inner;
-        let answer = match inner.call(request).await {
+        let answer = match inner.call(asked.request).await {
             Ok(answer) => answer,
             Err(never) => match never {},
         };
-        let json = answers::json(&method, answer, self.budget.take(0)).await;
-        Ok(json?.map(Body::new))
+        let json = answers::json(&asked.method, answer, self.budget.take(0)).await;
+        let json = json.map_err(|refusal| {
+            if asked.has_arrived.load(Ordering::Relaxed) {
+                return refusal;
+            }
+            refusal.without_body(version)
+        })?;
+        Ok(json.map(Body::new))
     }
 }

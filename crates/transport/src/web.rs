@@ -186,6 +186,7 @@ where
             Err(refusal) => {
                 let method = self.allowed.metrics.of_path(request.uri().path());
                 method.count_refusal(&refusal.status);
+                let refusal = refusal.without_body(request.version());
                 Either::Right(ready(Ok(refusal.into_http())))
             }
         }
@@ -211,8 +212,7 @@ impl Allowed {
         }
         let asks_before = is_of_page && headers.contains_key(ACCESS_CONTROL_REQUEST_METHOD);
         if request.method() == Method::OPTIONS && !asks_before {
-            let status = Violations::of("method", "is OPTIONS, not POST");
-            return Err(Refusal::by(StatusCode::METHOD_NOT_ALLOWED, status));
+            return Err(Refusal::of_method(request.method()));
         }
         Ok(())
     }

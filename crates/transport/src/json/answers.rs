@@ -42,6 +42,8 @@ pub(super) async fn json(
     let cost = messages::bytes_of_answer(&framed);
     if framed.len() <= SMALL {
         taken.grow(cost);
+    } else if !taken.may_ever_grow(cost) {
+        return Err(too_large().into());
     } else if !taken.try_grow(cost) {
         return Err(overloaded(NO_MEMORY).into());
     }
@@ -89,10 +91,15 @@ async fn read(body: &mut Body, taken: &mut Taken) -> Result<Bytes, Status> {
         }
     }
     if is_too_large {
-        let told = "an answer in JSON has at most 1 MiB as a message: send fewer queries, set a limit, or use gRPC";
-        return Err(Reason::AnswerTooLarge.status(told, []));
+        return Err(too_large());
     }
     Ok(framed.freeze())
+}
+
+fn too_large() -> Status {
+    let told = "an answer in JSON has at most 1 MiB as a message, or less where the server has little memory: send fewer \
+                queries, set a limit, or use gRPC";
+    Reason::AnswerTooLarge.status(told, [])
 }
 
 /// An answer that leaves. It counts until the last part of it is handed to the connection.

@@ -2,12 +2,13 @@
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD_NO_PAD;
-use http::header::{CONTENT_TYPE, RETRY_AFTER};
-use http::{HeaderName, HeaderValue, Response, StatusCode};
+use http::header::{ALLOW, CONNECTION, CONTENT_TYPE, RETRY_AFTER};
+use http::{HeaderName, HeaderValue, Method, Response, StatusCode, Version};
 use http_body_util::Full;
 use prost::Message;
 use serde::Serialize;
 use serde_json::{Value, json};
+use simshard_proto::{Reason, Violations};
 use tonic::body::Body;
 use tonic::{Code, Status};
 use tonic_types::{ErrorDetails, StatusExt, pb};
@@ -21,11 +22,17 @@ pub(crate) struct Refusal {
     pub(crate) status: Status,
     code: StatusCode,
     header: Option<(HeaderName, HeaderValue)>,
+    /// Whether the connection ends, as the body of the request is not read.
+    closes: bool,
 }
 
 impl From<Status> for Refusal {
     fn from(status: Status) -> Self {
-        Self::by(code_of_http(status.code()), status)
+        let code = match Reason::of(&status) {
+            Some(Reason::MessageTooLarge) => StatusCode::PAYLOAD_TOO_LARGE,
+            Some(_) | None => code_of_http(status.code()),
+        };
+        Self::by(code, status)
     }
 }
 
@@ -36,12 +43,23 @@ impl Refusal {
             status,
             code,
             header: None,
+            closes: false,
         }
     }
 
-    pub(crate) fn with_header(self, header: (HeaderName, HeaderValue)) -> Self {
-        let header = Some(header);
-        Self { header, ..self }
+    /// A refusal of a request whose body has not been read. Over HTTP/1.1 the connection ends by that.
+    pub(crate) fn without_body(self, version: Version) -> Self {
+        let closes = version < Version::HTTP_2;
+        Self { closes, ..self }
+    }
+
+    /// A refusal of another method of HTTP than POST.
+    pub(crate) fn of_method(method: &Method) -> Self {
+        let status = Violations::of("method", format!("is {method}, not POST"));
+        Self {
+            header: Some((ALLOW, HeaderValue::from_static("POST"))),
+            ..Self::by(StatusCode::METHOD_NOT_ALLOWED, status)
+        }
     }
 
     pub(crate) fn into_http(self) -> Response<Body> {
@@ -59,6 +77,9 @@ impl Refusal {
         let content_type = HeaderValue::from_static("application/json");
         headers.insert(CONTENT_TYPE, content_type);
         headers.extend(self.header);
+        if self.closes {
+            headers.insert(CONNECTION, HeaderValue::from_static("close"));
+        }
         let retry = details.retry_info().and_then(|retry| retry.retry_delay);
         if let Some(delay) = retry {
             let seconds = delay.as_secs_f64().ceil() as u64;

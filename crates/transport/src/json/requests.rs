@@ -1,12 +1,12 @@
 //! From a request in JSON to one of gRPC.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use futures_util::stream;
-use http::header::{
-    ALLOW, CONNECTION, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, TRANSFER_ENCODING,
-};
+use http::header::{CONNECTION, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, TRANSFER_ENCODING};
 use http::request::Parts;
 use http::{
     HeaderMap, HeaderName, HeaderValue, Method as HttpMethod, Request, StatusCode, Version,
@@ -55,6 +55,14 @@ const OF_BODY: [HeaderName; 4] = [
     TRANSFER_ENCODING,
 ];
 
+/// A request of gRPC that was one in JSON.
+pub(super) struct Asked {
+    pub(super) method: Method,
+    pub(super) request: Request<Body>,
+    /// Whether all of the body has arrived.
+    pub(super) has_arrived: Arc<AtomicBool>,
+}
+
 /// Whether the next layer takes a request as it is. Others are JSON, or are refused in JSON (JS2).
 pub(super) fn passes_through(request: &Request<Body>) -> bool {
     if request.version() < Version::HTTP_2 {
@@ -78,11 +86,14 @@ fn content_type(headers: &HeaderMap) -> &str {
 fn is_json(content_type: &str) -> bool {
     let mut parts = content_type.split(';').map(str::trim);
     let name = parts.next().unwrap_or_default();
-    let is_utf8 = |parameter: &str| parameter.eq_ignore_ascii_case("charset=utf-8");
+    let is_utf8 = |parameter: &str| {
+        let parameter = parameter.replace('"', "");
+        parameter.is_empty() || parameter.eq_ignore_ascii_case("charset=utf-8")
+    };
     name.eq_ignore_ascii_case("application/json") && parts.all(is_utf8)
 }
 
-/// The method that is asked for, and the request of gRPC, whose message is read when it is asked for.
+/// The request of gRPC, whose message is read when it is asked for.
 ///
 /// # Errors
 /// If the request is not JSON, or for no unary method, or known to be too large.
@@ -90,11 +101,11 @@ pub(super) fn of_grpc(
     request: Request<Body>,
     methods: &Methods,
     taken: Taken,
-) -> Result<(Method, Request<Body>), Refusal> {
+) -> Result<Asked, Refusal> {
     let (mut head, body) = request.into_parts();
     let method = check(&head, methods)?;
     if body.size_hint().lower() > LARGEST as u64 {
-        return Err(Refusal::by(StatusCode::PAYLOAD_TOO_LARGE, too_large()));
+        return Err(too_large().into());
     }
     head.version = Version::HTTP_2;
     for name in OF_BODY {
@@ -107,17 +118,23 @@ pub(super) fn of_grpc(
         head.headers.insert(deadline::HEADER, timeout);
     }
     head.extensions.insert(InJson);
-    let asked = method.clone();
-    let message = async move { message(method, body, taken).await.map(Frame::data) };
+    let has_arrived = Arc::new(AtomicBool::new(false));
+    let (asked, arrived) = (method.clone(), Arc::clone(&has_arrived));
+    let message = async move {
+        let json = arrive(body, taken, &arrived).await?;
+        message(asked, json).await.map(Frame::data)
+    };
     let body = Body::new(StreamBody::new(stream::once(message)));
-    Ok((asked, Request::from_parts(head, body)))
+    Ok(Asked {
+        method,
+        request: Request::from_parts(head, body),
+        has_arrived,
+    })
 }
 
 fn check(head: &Parts, methods: &Methods) -> Result<Method, Refusal> {
     if head.method != HttpMethod::POST {
-        let status = Violations::of("method", format!("is {}, not POST", head.method));
-        let allowed = (ALLOW, HeaderValue::from_static("POST"));
-        return Err(Refusal::by(StatusCode::METHOD_NOT_ALLOWED, status).with_header(allowed));
+        return Err(Refusal::of_method(&head.method));
     }
     let content_type = content_type(&head.headers);
     if !is_json(content_type) {
@@ -135,6 +152,10 @@ fn check(head: &Parts, methods: &Methods) -> Result<Method, Refusal> {
         let status = Reason::UnsupportedEncoding.status(told, []);
         return Err(Refusal::by(StatusCode::UNSUPPORTED_MEDIA_TYPE, status));
     }
+    if head.headers.contains_key(deadline::HEADER) {
+        let status = Violations::of(deadline::HEADER, "is for gRPC: send connect-timeout-ms");
+        return Err(status.into());
+    }
     let Some(method) = methods.of_path(head.uri.path()) else {
         let told = "there is no such method: check its name, as /simshard.v1.CorpusService/FindAll";
         let status = Reason::UnknownMethod.status(told, []);
@@ -147,16 +168,32 @@ fn check(head: &Parts, methods: &Methods) -> Result<Method, Refusal> {
     Ok(method)
 }
 
-/// The message of a request, whose JSON counts until it is read (JS1).
-async fn message(method: Method, body: Body, taken: Taken) -> Result<Bytes, Status> {
+/// The JSON of a request, and what it takes, once all of it is there.
+async fn arrive(
+    body: Body,
+    taken: Taken,
+    has_arrived: &AtomicBool,
+) -> Result<(Bytes, Taken), Status> {
     let mut taken = taken;
     let arrived = timeout(ARRIVAL, read(body, &mut taken)).await;
     let json = arrived.unwrap_or_else(|_| {
         let told = "the body has not arrived within 30 s";
         Err(Reason::DeadlineTooShort.status(told, []))
     })?;
+    has_arrived.store(true, Ordering::Relaxed);
+    Ok((json, taken))
+}
+
+/// The message of a request, whose JSON counts until it is read (JS1).
+async fn message(method: Method, (json, taken): (Bytes, Taken)) -> Result<Bytes, Status> {
+    let mut taken = taken;
     messages::offloaded(json.len(), move || {
-        if !taken.try_grow(syntax::bytes_once_read(&json)) {
+        let bytes = syntax::bytes_once_read(&json);
+        if !taken.may_ever_grow(bytes) {
+            let told = "the body has more values than there is memory for: send smaller batches, or use gRPC";
+            return Err(Reason::MessageTooLarge.status(told, []));
+        }
+        if !taken.try_grow(bytes) {
             return Err(overloaded(NO_MEMORY));
         }
         method.message(&json)
@@ -167,6 +204,10 @@ async fn message(method: Method, body: Body, taken: Taken) -> Result<Bytes, Stat
 async fn read(body: Body, taken: &mut Taken) -> Result<Bytes, Status> {
     let (mut body, mut json) = (body, BytesMut::new());
     while let Some(frame) = body.frame().await {
+        let frame = frame.map_err(|error| {
+            let problem = format!("ends early, or is malformed: {}", error.message());
+            Violations::of("body", problem)
+        });
         let Ok(data) = frame?.into_data() else {
             continue;
         };

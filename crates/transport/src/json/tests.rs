@@ -99,7 +99,7 @@ async fn refused(request: Request<Body>) -> (u16, String, String) {
 #[tokio::test]
 async fn numbers_of_64_bits_are_strings_and_may_be_numbers_when_asked() {
     let asked = r#"{"corpus": "c", "fingerprints": ["18446744073709551615", 7], "maxIds": 1, "allow_partial": true}"#;
-    for charset in ["application/json", "Application/JSON; charset=UTF-8"] {
+    for charset in ["application/json", "Application/JSON; charset=\"UTF-8\";"] {
         let mut request = post(FIND, asked);
         let charset = charset.parse().unwrap();
         request.headers_mut().insert(CONTENT_TYPE, charset);
@@ -141,6 +141,7 @@ async fn what_is_not_json_of_a_unary_method_is_refused_in_json() {
             "UNSUPPORTED_ENCODING",
         ),
         (with("connect-timeout-ms", "-1"), 400, "INVALID_REQUEST"),
+        (with("grpc-timeout", "1S"), 400, "INVALID_REQUEST"),
         (post("/FindFirst", "{}"), 404, "UNKNOWN_METHOD"),
         (
             post("/simshard.v1.CorpusService/Scan", "{}"),
@@ -288,18 +289,21 @@ async fn what_is_in_json_counts_in_the_budget_until_it_has_left() {
 /// tells may have been done.
 #[tokio::test]
 async fn what_has_no_room_is_refused_but_for_small_answers() {
-    let small = Budget::new(1 << 20);
-    let many = format!(r#"{{"fingerprints": [{}1]}}"#, "1,".repeat(20_000));
+    let budget = Budget::new(16 << 20);
+    let others = budget.take(11 << 20);
+    let many = format!(r#"{{"fingerprints": [{}1]}}"#, "1,".repeat(100_000));
     for asked in [r#"{"fingerprints": ["1"], "maxIds": 10000}"#, &many] {
-        let (code, headers, json) = read(ask(&small, post(FIND, asked.to_owned())).await).await;
+        let response = ask(&budget, post(FIND, asked.to_owned())).await;
+        let (code, headers, json) = read(response).await;
         assert_eq!(code, StatusCode::TOO_MANY_REQUESTS);
         assert_eq!(headers["retry-after"], "1");
         assert_eq!(json["details"][0]["debug"]["reason"], "OVERLOADED");
-        assert_eq!(used(&small), 0);
+        assert_eq!(used(&budget), 11 << 20);
     }
-    let _others = small.take(((1 << 20) / 16) * 15 - 4096);
+    drop(others);
+    let _others = budget.take((15 << 20) - 4096);
     let asked = r#"{"fingerprints": ["1"], "maxIds": 100}"#;
-    let (code, _, json) = read(ask(&small, post(FIND, asked)).await).await;
+    let (code, _, json) = read(ask(&budget, post(FIND, asked)).await).await;
     assert_eq!(code, StatusCode::OK, "{json}");
 }
 
@@ -316,11 +320,41 @@ async fn what_is_too_large_for_json_is_refused() {
         Body::new(StreamBody::new(frames.map_ok(Frame::data)))
     });
     let (code, _, json) = read(ask(&budget, of_unknown_length).await).await;
-    assert_eq!(code, StatusCode::BAD_REQUEST);
+    assert_eq!(code, StatusCode::PAYLOAD_TOO_LARGE);
     assert_eq!(json["details"][0]["debug"]["reason"], "MESSAGE_TOO_LARGE");
+    // There would never be memory for it.
+    let objects = "{".repeat(1 << 20);
+    let (code, headers, _) = read(ask(&budget, post(FIND, objects)).await).await;
+    assert_eq!(code, StatusCode::PAYLOAD_TOO_LARGE);
+    assert!(!headers.contains_key("retry-after"));
     let many_ids = r#"{"fingerprints": ["1"], "maxIds": 200000}"#;
     let (_, _, json) = read(ask(&budget, post(FIND, many_ids)).await).await;
     assert_eq!(json["details"][0]["debug"]["reason"], "ANSWER_TOO_LARGE");
+}
+
+/// A connection of HTTP/1.1 ends if the body of a request is not read, and the client is to know.
+#[tokio::test]
+async fn a_connection_ends_where_a_body_is_not_read() {
+    let budget = Budget::new(1 << 20);
+    let closes = |response: &Response<Body>| response.headers().contains_key("connection");
+    let unknown = ask(&budget, post("/FindFirst", "{}")).await;
+    assert!(closes(&unknown));
+    assert!(!closes(&ask(&budget, post(FIND, "{}")).await));
+    assert!(!closes(&ask(&budget, post(FIND, "[")).await));
+    let mut of_http_2 = post("/FindFirst", "{}");
+    *of_http_2.version_mut() = Version::HTTP_2;
+    assert!(!closes(&ask(&budget, of_http_2).await));
+    let broken = post(FIND, "").map(|_| {
+        let error = Status::unknown("cut");
+        Body::new(StreamBody::new(stream::once(ready(
+            Err::<Frame<Bytes>, _>(error),
+        ))))
+    });
+    let response = ask(&budget, broken).await;
+    assert!(closes(&response));
+    let (code, _, json) = read(response).await;
+    assert_eq!(code, StatusCode::BAD_REQUEST);
+    assert_eq!(json["message"], "body ends early, or is malformed: cut");
 }
 
 /// A connection whose peer is gone has no other end.
