@@ -50,10 +50,12 @@ def session():
 
 
 def frame_of(spark, n):
-    """Return random fingerprints as a data frame, and as numbers."""
+    """Return random fingerprints as a data frame, and as numbers. One of ten differs in one bit from the next."""
     from pyspark.sql import functions as F
 
-    df = spark.range(n, numPartitions=8).select(F.xxhash64("id", F.lit(SEED)).alias("fingerprint")).cache()
+    near = f"xxhash64(id + 1, {SEED}) ^ shiftleft(1L, cast(id % 64 as int))"
+    fingerprint = F.expr(f"if(id % 10 = 0, {near}, xxhash64(id, {SEED}))")
+    df = spark.range(n, numPartitions=8).select(fingerprint.alias("fingerprint")).cache()
     assert df.count() == n
     numbers = df.toArrow().column("fingerprint").to_numpy().view(numpy.uint64)
     return df, numbers
