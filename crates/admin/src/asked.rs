@@ -221,7 +221,7 @@ impl Admin<'_> {
 
 /// What nodes are called in a sentence, in order. Those that have registered no more were removed, or replaced.
 pub(crate) fn told<'a>(nodes: impl Iterator<Item = Option<&'a NodeId>>) -> Vec<String> {
-    let names = nodes.map(|node| node.map_or("a removed node", NodeId::as_str));
+    let names = nodes.map(|node| node.map_or("data that no node has now", NodeId::as_str));
     let names: BTreeSet<&str> = names.collect();
     names.into_iter().map(str::to_owned).collect()
 }
@@ -314,6 +314,7 @@ pub(crate) mod tests {
     pub(crate) fn news(epochs: Reports) -> StoreNews {
         StoreNews {
             epochs,
+            lacks_room: false,
             has_room_for_copies: true,
             bytes_for_copies: None,
             unbuilt: ShardSet::EMPTY,

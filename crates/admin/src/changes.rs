@@ -6,11 +6,12 @@ use std::sync::Arc;
 use serde_json::json;
 use simshard_node::StoreAnswer;
 use simshard_topology::replication::{Epoch, ShardRecord, ShardRecords, StoreId};
-use simshard_topology::{ShardId, ShardSet};
+use simshard_topology::{NodeId, ShardId, ShardSet};
 
 use crate::asked::{epoch_of, is_stuck, told};
 use crate::finding::{Finding, finding};
 use crate::nodes::Asked;
+use crate::short::shards_where;
 
 /// What changes of a shard wait for.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
@@ -59,15 +60,46 @@ pub(crate) fn changes(records: &ShardRecords, asked: &Asked) -> Finding {
             ),
         }
     });
-    let sentences: Vec<String> = sentences.collect();
+    let full = full(records, asked);
+    let of_full = full.iter().map(|(node, shards)| {
+        format!(
+            "the disk of {node} is full, or nearly: inserts of {shards} fail until you make room there, or it has left \
+             these shards"
+        )
+    });
+    let sentences: Vec<String> = sentences.chain(of_full).collect();
     let is_well = sentences.is_empty();
     let details = if is_well {
         "all nodes of each shard answer".to_owned()
     } else {
         sentences.join("; ")
     };
-    let facts = json!({ "waiting": all.to_string(), "stuck": stuck.to_string() });
+    let full = full
+        .iter()
+        .map(|(node, shards)| (node.as_str(), shards.to_string()));
+    let facts = json!({
+        "waiting": all.to_string(),
+        "stuck": stuck.to_string(),
+        "full": full.collect::<BTreeMap<_, _>>(),
+    });
     finding("changes", is_well, details, facts)
+}
+
+/// The nodes that refuse inserts for want of room, or will soon, and what they hold or learn.
+fn full<'a>(records: &ShardRecords, asked: &'a Asked) -> BTreeMap<&'a NodeId, ShardSet> {
+    let mut full = BTreeMap::new();
+    for (store, answer) in asked {
+        let news = answer.as_ref().and_then(StoreAnswer::news);
+        if news.is_some_and(|news| news.lacks_room) {
+            let is_written =
+                |record: &ShardRecord| record.write_set().any(|named| named == store.id);
+            let held = shards_where(records, is_written);
+            if !held.is_empty() {
+                full.insert(&store.node, held);
+            }
+        }
+    }
+    full
 }
 
 /// Whether changes of a shard wait for what an operator does.

@@ -10,8 +10,12 @@ use crate::AdminError;
 use crate::asked::Cluster;
 use crate::layout::{Layout, names};
 
-/// Refuses nodes that would not come.
-pub(crate) fn check_answer(cluster: &Cluster, nodes: &BTreeSet<NodeId>) -> Result<(), AdminError> {
+/// Refuses nodes that would not come. What an operator may do instead of starting them follows `or`.
+pub(crate) fn check_answer(
+    cluster: &Cluster,
+    nodes: &BTreeSet<NodeId>,
+    or: &str,
+) -> Result<(), AdminError> {
     let mut silent = Vec::new();
     for node in nodes {
         let store = cluster.of_node(node)?;
@@ -22,11 +26,11 @@ pub(crate) fn check_answer(cluster: &Cluster, nodes: &BTreeSet<NodeId>) -> Resul
     match &silent[..] {
         [] => Ok(()),
         [one] => Err(AdminError::Refused(format!(
-            "{} does not answer at {}: start it, or drain it, and run this command again",
+            "{} does not answer at {}: start it, or {or}, and run this command again",
             one.node, one.address
         ))),
         several => Err(AdminError::Refused(format!(
-            "{} do not answer: start each, or drain it, and run this command again",
+            "{} do not answer: start each, or {or}, and run this command again",
             names(several.iter().map(|store| &store.node))
         ))),
     }

@@ -7,8 +7,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use simshard_cluster::{
-    MetadataError, NodeSettings, Targets, change_node_settings, check_holds_nothing, check_targets,
-    forget_bad_settings, node_settings, registered_stores, unregister,
+    MetadataError, NodeSettings, Revision, Targets, change_node_settings,
+    change_node_settings_since, check_holds_nothing, check_targets, forget_bad_settings,
+    node_settings, published, registered_stores, unregister,
 };
 use simshard_topology::{NodeId, ShardSet};
 
@@ -113,7 +114,7 @@ impl Admin<'_> {
     /// not all of their shards are told to move.
     pub async fn depart(&self, departure: &Departure) -> Result<(Emptying, Placing), AdminError> {
         departure.check()?;
-        let mut marked = BTreeSet::new();
+        let mut marked = BTreeMap::new();
         let planned = match self.mark_and_plan(departure, &mut marked).await {
             Ok(planned) => planned,
             Err(error) => return Err(self.unmark(departure, &marked, error).await),
@@ -124,18 +125,19 @@ impl Admin<'_> {
         }
     }
 
-    /// Adds the nodes to `marked` that took shards until then. The plan can be told to the nodes.
+    /// Adds the nodes to `marked` that took shards until then, and when they were told. The plan can be told to the nodes.
     async fn mark_and_plan(
         &self,
         departure: &Departure,
-        marked: &mut BTreeSet<NodeId>,
+        marked: &mut BTreeMap<NodeId, Revision>,
     ) -> Result<Emptying, AdminError> {
         let registered = registered_stores(self.keys).await?;
         let nodes = departure.nodes().into_iter();
         // The plan refuses those that are not known.
         for node in nodes.filter(|node| registered.iter().any(|store| store.node == *node)) {
-            if !self.set_drained(&node, true).await? {
-                marked.insert(node);
+            let (was_drained, revision) = self.set_drained(&node, true).await?;
+            if !was_drained {
+                marked.insert(node, revision);
             }
         }
         let planned = self.plan_departure(departure).await?;
@@ -143,15 +145,18 @@ impl Admin<'_> {
         Ok(planned)
     }
 
-    /// Lets the nodes take shards again that took some before, as an error keeps all shards where they are.
+    /// Lets the nodes take shards again that took some before, as an error keeps all shards where they are. One of which
+    /// others have said something since stays as they want it: they may have drained it too.
     async fn unmark(
         &self,
         departure: &Departure,
-        marked: &BTreeSet<NodeId>,
+        marked: &BTreeMap<NodeId, Revision>,
         error: AdminError,
     ) -> AdminError {
-        for node in marked {
-            if let Err(failed) = self.set_drained(node, false).await {
+        let take_shards = |settings: &mut NodeSettings| settings.is_drained = false;
+        for (node, marked) in marked {
+            let changed = change_node_settings_since(self.keys, node, *marked, take_shards);
+            if let Err(failed) = changed.await {
                 return unfinished(departure, failed.into());
             }
         }
@@ -200,18 +205,23 @@ impl Admin<'_> {
             return Ok(true);
         }
         self.check_known(node).await?;
-        Ok(self.set_drained(node, false).await?)
+        let (was_drained, _) = self.set_drained(node, false).await?;
+        Ok(was_drained)
     }
 
-    /// Answers whether the node was drained before.
-    async fn set_drained(&self, node: &NodeId, is_drained: bool) -> Result<bool, MetadataError> {
+    /// Answers whether the node was drained before, and the revision of the change.
+    async fn set_drained(
+        &self,
+        node: &NodeId,
+        is_drained: bool,
+    ) -> Result<(bool, Revision), MetadataError> {
         let was_drained = AtomicBool::new(false);
         let change = |settings: &mut NodeSettings| {
             was_drained.store(settings.is_drained, Ordering::Relaxed);
             settings.is_drained = is_drained;
         };
-        change_node_settings(self.keys, node, change).await?;
-        Ok(was_drained.into_inner())
+        let revision = change_node_settings(self.keys, node, change).await?;
+        Ok((was_drained.into_inner(), revision))
     }
 
     /// Forgets a node that is stopped and holds nothing.
@@ -219,21 +229,32 @@ impl Admin<'_> {
     /// # Errors
     /// If it answers, holds shards, or is to hold some.
     pub async fn remove(&self, node: &NodeId) -> Result<(), AdminError> {
-        let cluster = Cluster::ask(self).await?;
-        let store = cluster.of_node(node)?.id;
-        // It is to be stopped only once it holds nothing.
-        check_holds_nothing(self.keys, node).await?;
-        if cluster.answers(store) {
-            let problem = format!("{node} still runs: stop it, and run this command again");
-            return Err(AdminError::Refused(problem));
-        }
         let mut repeats = Repeats::default();
         loop {
-            match unregister(self.keys, node).await {
+            let start = self.check_stopped(node).await?;
+            match unregister(self.keys, node, start).await {
                 Err(MetadataError::Raced) if repeats.wait().await => {}
                 done => return Ok(done?),
             }
         }
+    }
+
+    /// Refuses a node that runs, or holds something. Answers what is published of its start, which changes if it starts.
+    async fn check_stopped(&self, node: &NodeId) -> Result<Option<Revision>, AdminError> {
+        let registered = registered_stores(self.keys).await?;
+        let Some(store) = registered.iter().find(|store| store.node == *node) else {
+            self.check_known(node).await?;
+            return Ok(None);
+        };
+        // Read before the node is asked: one that starts meanwhile changes it.
+        let start = published(self.keys, store.id).await?;
+        // It is to be stopped only once it holds nothing.
+        check_holds_nothing(self.keys, node).await?;
+        if Cluster::ask(self).await?.answers(store.id) {
+            let problem = format!("{node} still runs: stop it, and run this command again");
+            return Err(AdminError::Refused(problem));
+        }
+        Ok(start.map(|(revision, _)| revision))
     }
 }
 

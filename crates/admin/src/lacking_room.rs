@@ -10,8 +10,8 @@ use simshard_topology::{NodeId, ShardId, ShardSet};
 use crate::asked::{Cluster, epoch_of};
 use crate::{Admin, AdminError};
 
-/// Whether a store takes no copy of a shard for lack of room. It comes back to one that it held before, and a copy under
-/// way goes on.
+/// Whether a store takes no copy of a shard for lack of room. It comes back to one that it held before if it has some room,
+/// and a copy under way goes on.
 pub(crate) fn lacks_room(
     news: &StoreNews,
     store: StoreId,
@@ -19,7 +19,8 @@ pub(crate) fn lacks_room(
     record: &ShardRecord,
 ) -> bool {
     let never_held = epoch_of(news, shard) == Epoch::NONE;
-    !news.has_room_for_copies && never_held && !record.names(store)
+    let stays_away = never_held || news.lacks_room;
+    !news.has_room_for_copies && stays_away && !record.names(store)
 }
 
 /// What is said of nodes with too little room for shards.

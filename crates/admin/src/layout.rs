@@ -57,7 +57,7 @@ impl Layout {
         let holding = silent
             .iter()
             .filter(|node| !self.map.shards_of(node).is_empty() && !self.is_drained(node));
-        check_answer(&self.cluster, &holding.cloned().collect())?;
+        check_answer(&self.cluster, &holding.cloned().collect(), "drain it")?;
         Ok(self.takers())
     }
 
@@ -136,7 +136,7 @@ impl Layout {
                  cluster rebalance plan`"
             )));
         }
-        check_answer(&self.cluster, &gaining)?;
+        check_answer(&self.cluster, &gaining, "draw another plan")?;
         let after = self.with(|shard| {
             let planned = plan.moves.get(&shard);
             planned.map_or_else(|| nodes_of(&self.map, shard), |moved| moved.to.clone())
@@ -288,7 +288,7 @@ impl Layout {
         nodes: &BTreeSet<NodeId>,
     ) -> Result<ShardMap, AdminError> {
         self.check_filled(shards)?;
-        check_answer(&self.cluster, nodes)?;
+        check_answer(&self.cluster, nodes, "name another node")?;
         let after = self.with(|shard| {
             let moved = shards.contains(shard).then(|| nodes.clone());
             moved.unwrap_or_else(|| nodes_of(&self.map, shard))

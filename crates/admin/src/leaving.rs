@@ -88,7 +88,11 @@ impl Layout {
             );
             return Err(AdminError::Impossible(problem));
         }
-        check_answer(&self.cluster, &BTreeSet::from([by.clone()]))?;
+        check_answer(
+            &self.cluster,
+            &BTreeSet::from([by.clone()]),
+            "name another node",
+        )?;
         if self.is_drained(by) {
             let undrain = format!("`simshard cluster undrain {by}` lets it take shards");
             return Err(AdminError::Impossible(format!(

@@ -81,8 +81,7 @@ impl Placing {
         if !others.is_empty() {
             return Ok(Progress::OtherWish(others));
         }
-        let stores = registered_stores(keys).await?.into_iter();
-        let nodes: NodesOfStores = stores.map(|store| (store.id, store.node)).collect();
+        let nodes = nodes_of_stores(keys).await?;
         Ok(Progress::Open(self.open(&records, &nodes)))
     }
 
@@ -127,8 +126,16 @@ impl Placing {
     }
 }
 
+/// The nodes of all stores that have registered.
+pub(crate) async fn nodes_of_stores(
+    keys: &dyn KeyValueStore,
+) -> Result<NodesOfStores, MetadataError> {
+    let stores = registered_stores(keys).await?.into_iter();
+    Ok(stores.map(|store| (store.id, store.node)).collect())
+}
+
 /// The nodes whose stores are in sync.
-fn holders(record: &ShardRecord, nodes: &NodesOfStores) -> BTreeSet<NodeId> {
+pub(crate) fn holders(record: &ShardRecord, nodes: &NodesOfStores) -> BTreeSet<NodeId> {
     let stores = record.in_sync.iter().map(|entry| entry.store);
     stores
         .filter_map(|store| nodes.get(&store).cloned())

@@ -13,6 +13,7 @@ use simshard_topology::{ShardId, ShardMap, ShardSet};
 use crate::layout::{Layout, nodes_of};
 use crate::pauses::now;
 use crate::placing::Placing;
+use crate::placing::nodes_of_stores;
 use crate::shown::{self, ShownMove};
 use crate::{Admin, AdminError, Estimate, Outlook, Repeats};
 
@@ -148,7 +149,7 @@ impl Admin<'_> {
         let read = shown::Read {
             records: shard_records(self.keys).await?,
             targets: targets(self.keys, |error| self.warn_of_bad(error)).await?,
-            unreached: unreached(self.keys, &plan).await?,
+            nodes: nodes_of_stores(self.keys).await?,
         };
         Ok(Some(Plan {
             id: plan.id.to_string(),

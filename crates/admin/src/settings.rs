@@ -50,6 +50,7 @@ impl Admin<'_> {
         change: impl Fn(&mut NodeSettings),
     ) -> Result<(), AdminError> {
         self.check_known(node).await?;
-        Ok(change_node_settings(self.keys, node, change).await?)
+        change_node_settings(self.keys, node, change).await?;
+        Ok(())
     }
 }

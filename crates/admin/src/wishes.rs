@@ -2,8 +2,8 @@
 
 use serde_json::json;
 use simshard_cluster::{
-    KeyValueStore, MetadataError, MetadataErrorKind, PlanState, StagedPlan, Targets, node_settings,
-    paused, staged_plan, targets,
+    KeyValueStore, MetadataError, MetadataErrorKind, PlanState, StagedPlan, Targets, clashes,
+    node_settings, paused, registered_stores, staged_plan, targets,
 };
 use simshard_runtime::terminal::counted;
 use simshard_topology::NodeId;
@@ -53,7 +53,9 @@ impl Admin<'_> {
 impl Wishes {
     pub(crate) async fn read(keys: &dyn KeyValueStore) -> Result<Self, MetadataError> {
         let mut damage = Vec::new();
+        let clashes = clashes(&registered_stores(keys).await?);
         let mut on_bad = |error: &MetadataError| damage.push(error.to_string());
+        clashes.iter().for_each(&mut on_bad);
         let targets = targets(keys, &mut on_bad).await?;
         let settings = node_settings(keys, &mut on_bad).await?.into_iter();
         let drained = settings.filter(|(_, settings)| settings.is_drained);

@@ -2,8 +2,8 @@
 //!
 //! # Invariants
 //! - FW1: a record that cannot be understood, or names a store that cannot, hides no other: it counts as it was before
-//!   (`a_record_that_is_damaged_hides_no_other`, `a_record_whose_store_is_not_understood_hides_no_other`). A process that
-//!   starts has no such records, and needs all.
+//!   (`a_record_that_is_damaged_hides_no_other`, `a_record_whose_store_is_not_understood_hides_no_other`). So does a store
+//!   with the address of another one. A process that starts has no such records, and needs all.
 //! - FW2: a record whose stores the keys hold is seen, though their own news come later
 //!   (`a_shard_is_seen_though_its_store_is_not_told_yet`).
 
@@ -21,7 +21,7 @@ use crate::keys;
 use crate::layout::ClusterLayout;
 use crate::membership::records_in;
 use crate::records::{self, RegisteredStore};
-use crate::registered::{cluster_in, node_of, stores_in};
+use crate::registered::{check_apart, cluster_in, node_of, stores_in};
 use crate::store::MetadataError;
 
 /// Is told that the metadata cannot be read now, or makes no layout, and then that all is well again.
@@ -220,12 +220,24 @@ impl Known {
         all
     }
 
-    /// The same with those of stores. One that is gone stays while a record is used that names it.
+    /// The same with those of stores, where none has the node or the address of another one. One that is gone stays while
+    /// a record is used that names it.
     fn take_stores(&mut self, stores: &Snapshot) -> Result<(), MetadataError> {
         let mut before = take(&mut self.stores);
         let mut all = Ok(());
+        let mut changed = Vec::new();
         for KeyValue { key, value, .. } in &stores.pairs {
-            let store = match records::store_of(key, value) {
+            match records::store_of(key, value) {
+                Ok(store) if before.get(key) == Some(&store) => {
+                    self.stores.insert(key.clone(), store);
+                }
+                told => changed.push((key, told)),
+            }
+        }
+        for (key, told) in changed {
+            let apart =
+                told.and_then(|store| check_apart(&store, self.stores.values()).map(|()| store));
+            let store = match apart {
                 Ok(store) => Some(store),
                 Err(error) => {
                     all = all.and(Err(error));
@@ -378,11 +390,25 @@ mod tests {
         let (damaged, good) = (ShardId(7), ShardId(8));
         let (shard, store) = (keys::shard(damaged), keys::store(StoreId([1; 16])));
         let pairs = keys.read("").await.unwrap().pairs;
-        for (key, before) in [(&shard, 0), (&store, 1)] {
-            put(&*keys, key, "{").await;
+        let address_of_other = pairs
+            .iter()
+            .find(|pair| pair.key == keys::store(StoreId([2; 16])))
+            .map(|pair| pair.value.replace("\"n2\"", "\"n1\""))
+            .unwrap();
+        let twice = pairs.iter().find(|pair| pair.key == shard).map(|pair| {
+            let of_first = StoreId([1; 16]).to_string();
+            pair.value.replace(&StoreId([2; 16]).to_string(), &of_first)
+        });
+        for (before, (key, damaged_text)) in (0..).zip([
+            (&shard, "{".to_owned()),
+            (&store, "{".to_owned()),
+            (&store, address_of_other),
+            (&shard, twice.unwrap()),
+        ]) {
+            put(&*keys, key, &damaged_text).await;
             is_well.wait_for(|is_well| !is_well).await.unwrap();
             let other = ShardId(good.0 + before);
-            step(&*keys, other, Step::Keep).await;
+            step(&*keys, other, Step::Adjust).await;
             until(&mut layouts, |layout| number(layout, other) == 2).await;
             assert_eq!(number(&layouts.borrow(), damaged), 1);
             let good = pairs.iter().find(|pair| pair.key == *key).unwrap();
@@ -401,7 +427,7 @@ mod tests {
         let (with_new, other) = (ShardId(7), ShardId(8));
         step(&*keys, with_new, Step::AddLearner(new.id)).await;
         until(&mut layouts, |layout| number(layout, with_new) == 2).await;
-        step(&*keys, other, Step::Keep).await;
+        step(&*keys, other, Step::Adjust).await;
         let (unknown, with_unknown) = (StoreId([5; 16]), ShardId(9));
         put(&*keys, &keys::store(unknown), "{\"later\":1}").await;
         let pairs = keys.read(&keys::shard(with_new)).await.unwrap().pairs;
@@ -410,7 +436,7 @@ mod tests {
             .replace(&new.id.to_string(), &unknown.to_string());
         assert_ne!(text, pairs[0].value);
         put(&*keys, &keys::shard(with_unknown), &text).await;
-        step(&*keys, ShardId(11), Step::Keep).await;
+        step(&*keys, ShardId(11), Step::Adjust).await;
         until(&mut layouts, |layout| number(layout, ShardId(11)) == 2).await;
         assert_eq!(number(&layouts.borrow(), other), 2);
         assert_eq!(number(&layouts.borrow(), with_unknown), 1);
@@ -420,7 +446,7 @@ mod tests {
         let deleted = keys.commit(&delete).await.unwrap();
         assert!(matches!(deleted, Outcome::Committed(_)));
         let last = ShardId(10);
-        step(&*keys, last, Step::Keep).await;
+        step(&*keys, last, Step::Adjust).await;
         until(&mut layouts, |layout| number(layout, last) == 2).await;
         assert_eq!(number(&layouts.borrow(), with_new), 2);
     }

@@ -58,14 +58,14 @@ pub use membership::{
 };
 pub use memory::MemoryStore;
 pub use node_settings::{
-    NodeSettings, SettingsOfNodes, change_node_settings, check_node_settings, follow_node_settings,
-    forget_bad_settings, node_settings,
+    NodeSettings, SettingsOfNodes, change_node_settings, change_node_settings_since,
+    check_node_settings, follow_node_settings, forget_bad_settings, node_settings,
 };
 pub use paused::{Paused, follow_paused, paused, set_paused};
 pub use processes::{RunningProcess, ShownProcess, show_node, show_router};
 pub use published::{Published, publish, published, published_in, published_key};
-pub use records::RegisteredStore;
-pub use registered::{check_holds_nothing, check_name, registered_stores, unregister};
+pub use records::{RegisteredStore, is_store_id};
+pub use registered::{check_holds_nothing, check_name, clashes, registered_stores, unregister};
 pub use replacement::end_replacement;
 pub use shared_reading::{METADATA_PATIENCE, ReadingError, SharedReading};
 pub use simshard_topology::CorpusUid;

@@ -14,11 +14,11 @@ use simshard_topology::NodeId;
 use tokio::sync::watch;
 
 use crate::followed_each::{each, follow_each};
-use crate::key_value::{KeyValue, KeyValueStore, Outcome, Snapshot, Transaction};
+use crate::key_value::{KeyValue, KeyValueStore, Outcome, Revision, Snapshot, Transaction};
 use crate::keys;
 use crate::levels::{Feature, require};
 use crate::records::{bad, object_in, text_of};
-use crate::registered::registered_stores;
+use crate::registered::{if_still, registered_stores};
 use crate::store::MetadataError;
 
 /// What is set for a node.
@@ -81,7 +81,7 @@ pub async fn check_node_settings(keys: &dyn KeyValueStore) -> Result<(), Metadat
     pairs.try_for_each(|pair| settings_in(pair).map(drop))
 }
 
-/// Changes what is set for a node.
+/// Changes what is set for a node. Answers the revision of the change.
 ///
 /// # Errors
 /// [`MetadataError::NotRegistered`] if there is no such node. [`MetadataError::BadRecord`] if its settings cannot be
@@ -90,7 +90,7 @@ pub async fn change_node_settings(
     keys: &dyn KeyValueStore,
     node: &NodeId,
     change: impl Fn(&mut NodeSettings),
-) -> Result<(), MetadataError> {
+) -> Result<Revision, MetadataError> {
     require(keys, Feature::Moving).await?;
     let stores = registered_stores(keys).await?;
     if !stores.iter().any(|store| store.node == *node) {
@@ -100,24 +100,52 @@ pub async fn change_node_settings(
     let key = keys::node(node);
     loop {
         let found = keys.read(&key).await?;
-        let found = pair_of(&found, &key);
-        let before = found.map(settings_in).transpose()?;
-        let mut settings = before.map(|(_, settings)| settings).unwrap_or_default();
-        change(&mut settings);
-        let write = match found {
-            Some(pair) => Transaction::new().if_unchanged(&*key, pair.revision),
-            None => Transaction::new().if_absent(&*key),
-        };
-        let write = if settings == NodeSettings::default() {
-            write.delete(&*key)
-        } else {
-            write.put(&*key, text_of(&key, &settings)?)
-        };
         // Without an answer it may or may not be done: the operator repeats it.
-        if let Outcome::Committed(_) = keys.commit(&write).await? {
-            return Ok(());
+        let changed = change_found(keys, &key, pair_of(&found, &key), &change);
+        if let Outcome::Committed(revision) = changed.await? {
+            return Ok(revision);
         }
     }
+}
+
+/// Changes what is set for a node, unless others have changed it since a revision. Answers whether that was so.
+///
+/// # Errors
+/// As [`change_node_settings`].
+pub async fn change_node_settings_since(
+    keys: &dyn KeyValueStore,
+    node: &NodeId,
+    since: Revision,
+    change: impl Fn(&mut NodeSettings),
+) -> Result<bool, MetadataError> {
+    let key = keys::node(node);
+    let found = keys.read(&key).await?;
+    match pair_of(&found, &key) {
+        Some(pair) if pair.revision == since => {
+            let changed = change_found(keys, &key, Some(pair), change).await?;
+            Ok(matches!(changed, Outcome::Committed(_)))
+        }
+        Some(_) | None => Ok(false),
+    }
+}
+
+/// Changes settings that were found, if they are still so.
+async fn change_found(
+    keys: &dyn KeyValueStore,
+    key: &str,
+    found: Option<&KeyValue>,
+    change: impl Fn(&mut NodeSettings),
+) -> Result<Outcome, MetadataError> {
+    let before = found.map(settings_in).transpose()?;
+    let mut settings = before.map(|(_, settings)| settings).unwrap_or_default();
+    change(&mut settings);
+    let write = if_still(Transaction::new(), key, found.map(|pair| pair.revision));
+    let write = if settings == NodeSettings::default() {
+        write.delete(key)
+    } else {
+        write.put(key, text_of(key, &settings)?)
+    };
+    Ok(keys.commit(&write).await?)
 }
 
 /// Forgets what is set for a node, if that cannot be understood. Answers whether that was so.

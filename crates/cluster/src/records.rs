@@ -259,14 +259,28 @@ pub(crate) fn shard_of(key: &str, text: &str) -> Result<ShardRecord, MetadataErr
         is_frozen,
         settled,
     };
+    match problem(&record) {
+        Some(problem) => Err(bad(key, problem)),
+        None => Ok(record),
+    }
+}
+
+/// What no record of a shard may have.
+fn problem(record: &ShardRecord) -> Option<String> {
     if record.in_sync.is_empty() {
-        return Err(bad(key, "no store is in sync".to_owned()));
+        return Some("no store is in sync".to_owned());
     }
-    let stores = record.write_set().count().max(record.previous.len());
-    if stores > MOST_STORES {
-        return Err(bad(key, format!("it names {stores} stores")));
+    if record.want == 0 || record.min_in_sync == 0 {
+        return Some("it asks for no replica".to_owned());
     }
-    Ok(record)
+    let stores: Vec<StoreId> = record.write_set().collect();
+    let named = stores.len().max(record.previous.len());
+    if named > MOST_STORES {
+        return Some(format!("it names {named} stores"));
+    }
+    let is_repeated = |(before, store): (usize, &StoreId)| stores[..before].contains(store);
+    let is_repeated = stores.iter().enumerate().any(is_repeated);
+    is_repeated.then(|| "it names a store twice".to_owned())
 }
 
 /// A floor, whether it is frozen, and what is settled.
@@ -292,6 +306,12 @@ fn epoch_of(text: &str) -> Option<Epoch> {
 pub(crate) fn id_under(prefix: &str, key: &str) -> Result<StoreId, MetadataError> {
     let id = key.strip_prefix(prefix).unwrap_or(key);
     id_of(id).map_err(|reason| bad(key, reason))
+}
+
+/// Whether a text is the id of a store.
+#[must_use]
+pub fn is_store_id(text: &str) -> bool {
+    id_of(text).is_ok()
 }
 
 fn id_of(text: &str) -> Result<StoreId, String> {

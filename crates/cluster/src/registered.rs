@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use crate::key_value::{KeyValue, KeyValueStore, Outcome, Revision, Snapshot, Transaction};
 use crate::keys;
-use crate::layout::Node;
+use crate::layout::{Node, check_nodes};
 use crate::levels::{RawCluster, cluster_pair};
 use crate::membership::records_in;
 use crate::records::{self, RegisteredStore};
@@ -125,6 +125,28 @@ impl Registered {
     }
 }
 
+/// Refuses a store whose node or address is that of another one, or whose address is none.
+pub(crate) fn check_apart<'a>(
+    store: &RegisteredStore,
+    others: impl IntoIterator<Item = &'a RegisteredStore>,
+) -> Result<(), MetadataError> {
+    let others = others.into_iter().map(node_of);
+    let all: Vec<Node> = others.chain([node_of(store)]).collect();
+    check_nodes(&all).map_err(|error| records::bad(&keys::store(store.id), error.to_string()))
+}
+
+/// The stores that have the node or the address of an earlier one, or no address: one of both is damaged.
+pub fn clashes(stores: &[RegisteredStore]) -> Vec<MetadataError> {
+    let (mut apart, mut clashes) = (Vec::new(), Vec::new());
+    for store in stores {
+        match check_apart(store, apart.iter().copied()) {
+            Ok(()) => apart.push(store),
+            Err(clash) => clashes.push(clash),
+        }
+    }
+    clashes
+}
+
 /// Refuses a store that is registered for another node, in a cluster that has begun.
 ///
 /// # Errors
@@ -177,13 +199,18 @@ pub(crate) fn node_of(store: &RegisteredStore) -> Node {
     }
 }
 
-/// Takes a node out for good: what it registered, and what was set for it. If its process runs, it registers again when it
-/// is started anew.
+/// Takes a node out for good: what it registered, and what was set for it. `start` is the revision of what its store has
+/// published. If its process runs all the same, it ends, and registers again when it is started.
 ///
 /// # Errors
 /// [`MetadataError::NotRegistered`] if there is no such node. [`MetadataError::StillHolds`] if a record or a target names
-/// it. [`MetadataError::Raced`] if others registered at the same time. Else when the keys cannot be read or written.
-pub async fn unregister(keys: &dyn KeyValueStore, node: &NodeId) -> Result<(), MetadataError> {
+/// it. [`MetadataError::Raced`] if others registered at the same time, or it has started. Else when the keys cannot be read
+/// or written.
+pub async fn unregister(
+    keys: &dyn KeyValueStore,
+    node: &NodeId,
+    start: Option<Revision>,
+) -> Result<(), MetadataError> {
     let registered = Registered::read(keys).await?;
     let store = registered.store_of(node)?;
     // Read after the registrations: who names the store later changes those too.
@@ -192,12 +219,16 @@ pub async fn unregister(keys: &dyn KeyValueStore, node: &NodeId) -> Result<(), M
         let node = node.clone();
         return Err(MetadataError::StillHolds { node, shards });
     }
-    let change = registered
-        .if_unchanged(Transaction::new())
-        .put(keys::REGISTRATIONS, Uuid::new_v4().to_string())
-        .delete(keys::store(store.id))
-        .delete(keys::published(store.id))
-        .delete(keys::node(node));
+    let published = keys::published(store.id);
+    let change = if_still(
+        registered.if_unchanged(Transaction::new()),
+        &published,
+        start,
+    )
+    .put(keys::REGISTRATIONS, Uuid::new_v4().to_string())
+    .delete(keys::store(store.id))
+    .delete(keys::published(store.id))
+    .delete(keys::node(node));
     match keys.commit(&change).await? {
         Outcome::Committed(_) => Ok(()),
         Outcome::Conflict => Err(MetadataError::Raced),
@@ -245,7 +276,7 @@ mod tests {
         let n1 = NodeId::new("n1").unwrap();
         let refused = check_holds_nothing(&keys, &n1).await;
         assert!(matches!(refused, Err(MetadataError::StillHolds { .. })));
-        let refused = unregister(&keys, &n1).await.unwrap_err().to_string();
+        let refused = unregister(&keys, &n1, None).await.unwrap_err().to_string();
         assert!(
             refused.starts_with("node n1 holds shards 00-ff, or"),
             "{refused}"
@@ -257,7 +288,7 @@ mod tests {
             keys.commit(&target).await.unwrap(),
             Outcome::Committed(_)
         ));
-        let refused = unregister(&keys, &spare.node)
+        let refused = unregister(&keys, &spare.node, None)
             .await
             .unwrap_err()
             .to_string();
@@ -274,11 +305,11 @@ mod tests {
         change_node_settings(&keys, &spare.node, drain)
             .await
             .unwrap();
-        unregister(&keys, &spare.node).await.unwrap();
+        unregister(&keys, &spare.node, None).await.unwrap();
         let left = registered_stores(&keys).await.unwrap();
         assert!(left.iter().all(|store| store.node != spare.node));
         assert!(node_settings(&keys, |_| {}).await.unwrap().is_empty());
-        let unknown = unregister(&keys, &spare.node).await;
+        let unknown = unregister(&keys, &spare.node, None).await;
         assert!(matches!(unknown, Err(MetadataError::NotRegistered { .. })));
     }
 }

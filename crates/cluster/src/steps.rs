@@ -84,7 +84,7 @@ pub async fn wish(
         is_meant(shard, record).then(|| {
             let wished = record.clone().wishing(want, hot);
             wished.after(
-                Step::Keep,
+                Step::Adjust,
                 random_nonce(),
                 |store| synced(shard, store),
                 |_| false,

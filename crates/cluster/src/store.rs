@@ -269,7 +269,7 @@ pub enum MetadataError {
         "the metadata holds corpora that are not those of the layout file: give another prefix or path"
     )]
     OtherCorpora,
-    #[error("another process changes the nodes at the same time: repeat the command")]
+    #[error("others changed the same at the same time: run this command again")]
     Raced,
     #[error("the nodes that have registered make no layout: {0}")]
     UnusableRecords(ClusterLayoutError),

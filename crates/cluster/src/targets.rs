@@ -460,7 +460,7 @@ mod tests {
         let out = other.if_unchanged(Transaction::new());
         let out = out.delete(keys::store(spare.id));
         assert_eq!(keys.commit(&out).await.unwrap(), Outcome::Conflict);
-        let refused = unregister(&keys, &spare.node).await;
+        let refused = unregister(&keys, &spare.node, None).await;
         assert!(matches!(refused, Err(MetadataError::StillHolds { .. })));
     }
 

@@ -163,7 +163,7 @@ mod tests {
             let mut steps = Steps::default();
             let taking = take_steps(
                 &*keys,
-                |_, _| Some(Step::Keep),
+                |_, _| Some(Step::Adjust),
                 |shard, _| records[&shard].epoch,
                 |_, _, _| false,
                 &mut steps,

@@ -7,7 +7,8 @@
 //!   runs and answers.
 //! - RG5: a directory whose store cannot be opened begins no start, as that would count against the right one.
 //! - RG6: a node registers where it answers only once its start is the last one of its store, and again if another address
-//!   is registered meanwhile. So a copy that is refused, or waits, leaves the address of a node that runs.
+//!   is registered meanwhile. So a copy that is refused, or waits, leaves the address of a node that runs. If none is
+//!   registered any more, the node ends: an operator took it out while it did not answer.
 //! - RG7: no start begins while a process with the same store answers where it is registered. What that one acknowledges
 //!   until it ends, a copy of its directory lacks.
 
@@ -54,6 +55,11 @@ pub enum RegistrationError {
          directory that ran last, or give this node a directory of its own", path.display()
     )]
     Runs { path: PathBuf, address: String },
+    #[error(
+        "{}: this node was taken out of the cluster while it ran, and ends; start it again, and it registers anew, or leave \
+         it stopped", path.display()
+    )]
+    Removed { path: PathBuf },
     #[error("{refused}; {obstacle}")]
     Kept {
         refused: Box<Self>,
@@ -183,14 +189,21 @@ impl Registration {
     }
 
     /// Registers where this node answers whenever the metadata has another address of it (RG6). Returns why the node may
-    /// not go on. Failures pass.
+    /// not go on: another start has begun, or the node is not registered any more. Failures pass.
     pub(crate) async fn keep_registered(
         &self,
         mut followed: watch::Receiver<Arc<ClusterLayout>>,
     ) -> RegistrationError {
+        // What is followed may be older than the registration.
+        let mut was_seen = false;
         loop {
-            let own = followed.borrow_and_update().node_of(self.store.id).cloned();
-            if let Some(other) = own.filter(|own| own.address != self.store.address) {
+            let registered = followed.borrow_and_update().node_of(self.store.id).cloned();
+            if registered.is_none() && was_seen {
+                let path = self.path.clone();
+                return RegistrationError::Removed { path };
+            }
+            was_seen |= registered.is_some();
+            if let Some(other) = registered.filter(|other| other.address != self.store.address) {
                 let (own, other) = (&self.store.address, other.address);
                 match self.register().await {
                     Ok(()) => warn!(%own, %other, "another address was registered for this node"),
@@ -394,7 +407,7 @@ pub(crate) mod tests {
 
     use simshard_cluster::{
         Corpora, KeyValueMetadata, MemoryKeyValues, MetadataStore, Transaction, initialize,
-        register,
+        register, unregister,
     };
     use simshard_storage::Store;
     use simshard_topology::{NodeId, plan_evenly};
@@ -513,6 +526,45 @@ pub(crate) mod tests {
         let ended = first.keep_registered(followed).await;
         assert!(
             matches!(ended, RegistrationError::Replaced { .. }),
+            "{ended}"
+        );
+    }
+
+    /// RG6.
+    #[tokio::test]
+    async fn a_node_that_is_taken_out_while_it_runs_ends() {
+        let (keys, directory) = (memory(), tempfile::tempdir().unwrap());
+        let own = store_of(&Store::claim(directory.path()).unwrap());
+        let other = RegisteredStore::new(
+            StoreId([9; 16]),
+            NodeId::new("n2").unwrap(),
+            "http://127.0.0.1:9".to_owned(),
+        );
+        register(&*keys, &other).await.unwrap();
+        let map = plan_evenly(None, std::slice::from_ref(&other.node), 1).unwrap();
+        initialize(&*keys, &map, 1, &Corpora::default(), &[])
+            .await
+            .unwrap();
+        register(&*keys, &own).await.unwrap();
+        let started = start(&keys, directory.path(), false).await.unwrap();
+        let metadata = KeyValueMetadata::follow(Arc::clone(&keys), || {}, |_| {}).await;
+        let followed = metadata.unwrap().watch_layout();
+        let (revision, _) = published(&*keys, own.id).await.unwrap().unzip();
+        let later = unregister(&*keys, &own.node, None).await;
+        assert!(matches!(later, Err(MetadataError::Raced)), "it has started");
+        let taken_out = async {
+            // It has seen itself by then.
+            tokio::task::yield_now().await;
+            unregister(&*keys, &own.node, revision).await.unwrap();
+            pending::<()>().await;
+        };
+        let ended = tokio::select! {
+            biased;
+            ended = started.keep_registered(followed) => ended,
+            () = taken_out => unreachable!(),
+        };
+        assert!(
+            matches!(ended, RegistrationError::Removed { .. }),
             "{ended}"
         );
     }

@@ -1,6 +1,6 @@
 //! Nodes that are to hold nothing, while others do something too.
 
-use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::{AtomicBool, AtomicUsize};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -43,6 +43,8 @@ struct Watched {
     other_reads: AtomicUsize,
     /// How many commits there may be: then the metadata is away.
     commits_left: AtomicUsize,
+    /// Whether another operator drains the node, too, once it is drained.
+    is_drained_by_others: AtomicBool,
 }
 
 impl Watched {
@@ -53,6 +55,7 @@ impl Watched {
             drained_reads: AtomicUsize::new(0),
             other_reads: AtomicUsize::new(0),
             commits_left: AtomicUsize::new(usize::MAX),
+            is_drained_by_others: AtomicBool::new(false),
         }
     }
 
@@ -69,6 +72,10 @@ impl KeyValueStore for Watched {
     async fn read(&self, prefix: &str) -> Result<Snapshot, KeyValueError> {
         if prefix == "shards/" {
             let reads = if is_drained(&self.keys, self.name).await {
+                if self.is_drained_by_others.load(Ordering::Relaxed) {
+                    let key = format!("nodes/{}", self.name);
+                    put(&self.keys, &key, r#"{"drained":true}"#).await;
+                }
                 &self.drained_reads
             } else {
                 &self.other_reads
@@ -134,6 +141,14 @@ async fn a_drain_that_is_refused_leaves_nodes_as_they_were() {
     assert!(matches!(refused, AdminError::Impossible(_)));
     let unknown = depart(&keys, &drain("n9")).await.unwrap_err();
     assert!(matches!(unknown, AdminError::UnknownNode(_)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_drain_that_is_refused_leaves_nodes_drained_that_others_drain_meanwhile() {
+    let keys = Watched::new(cluster(2).await, "n1");
+    keys.is_drained_by_others.store(true, Ordering::Relaxed);
+    depart(&keys, &drain("n1")).await.unwrap_err();
+    assert!(is_drained(&keys, "n1").await);
 }
 
 /// A node may take shards before it knows that it is drained.

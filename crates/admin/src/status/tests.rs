@@ -193,7 +193,10 @@ fn changes_that_wait_are_named_with_what_ends_the_wait() {
         passing.columns(),
         "changes\tno\t00-ff wait a moment, until the others go on without n3"
     );
-    assert_eq!(passing.facts, json!({"waiting": "00-ff", "stuck": "none"}));
+    assert_eq!(
+        passing.facts,
+        json!({"waiting": "00-ff", "stuck": "none", "full": {}})
+    );
     // Of two replicas, one may leave the other out.
     let two_of_80 = records(|record| *record = ShardRecord::first(0, &[id(1), id(2)], 7));
     let stuck = changes(&two_of_80, &asked(&[2]));
@@ -204,7 +207,7 @@ fn changes_that_wait_are_named_with_what_ends_the_wait() {
     );
     assert_eq!(
         stuck.facts,
-        json!({"waiting": "00-ff", "stuck": "00-7f,81-ff"})
+        json!({"waiting": "00-ff", "stuck": "00-7f,81-ff", "full": {}})
     );
     let last = records(|record| record.in_sync.truncate(1));
     let lost = changes(&last, &asked(&[2, 3]));
@@ -253,10 +256,16 @@ fn a_store_without_a_record_is_to_register_before_a_shard_is_forced() {
             id(3)
         )
     );
-    assert_eq!(one.facts, json!({"waiting": "00-ff", "stuck": "none"}));
+    assert_eq!(
+        one.facts,
+        json!({"waiting": "00-ff", "stuck": "none", "full": {}})
+    );
     asked.pop();
     let both = changes(&records(|_| {}), &asked);
-    assert_eq!(both.facts, json!({"waiting": "00-ff", "stuck": "00-ff"}));
+    assert_eq!(
+        both.facts,
+        json!({"waiting": "00-ff", "stuck": "00-ff", "full": {}})
+    );
     assert!(
         both.details.contains("restart the node"),
         "{}",
@@ -283,11 +292,31 @@ fn a_forced_shard_that_waits_is_named() {
     );
     asked.remove(1);
     let found = changes(&records, &asked);
-    let of_removed = "80 wait for a removed node: start one of them, or else let n1 go on";
+    let of_removed =
+        "80 wait for data that no node has now: start one of them, or else let n1 go on";
     assert!(found.details.contains(of_removed), "{}", found.details);
     let epoch = records[&ShardId(0x80)].epoch;
     news_of(&mut asked[0]).epochs.insert(ShardId(0x80), epoch);
     assert_eq!(changes(&records, &asked).facts["stuck"], "00-7f,81-ff");
+}
+
+/// Inserts fail there, though all nodes answer.
+#[test]
+fn a_node_whose_disk_is_full_is_named_with_its_shards() {
+    let records = drained(&records(|_| {}), 3);
+    let mut asked = asked(&[1, 2, 3]);
+    // It holds nothing.
+    news_of(&mut asked[2]).lacks_room = true;
+    assert!(changes(&records, &asked).is_well);
+    news_of(&mut asked[1]).lacks_room = true;
+    let found = changes(&records, &asked);
+    let expected = "the disk of n2 is full, or nearly: inserts of 00-ff fail until you make room";
+    assert!(
+        !found.is_well && found.details.contains(expected),
+        "{}",
+        found.details
+    );
+    assert_eq!(found.facts["full"], json!({"n2": "00-ff"}));
 }
 
 /// The records without one of the nodes.
@@ -358,6 +387,9 @@ fn a_node_that_lacks_room_for_the_shards_that_it_is_to_hold_is_named() {
         "moves\tno\tn3 is to hold 7f-82; n3 has too little room for 80-81: make room there, or drain it"
     );
     assert_eq!(found.facts["without_room"], json!({"n3": "80-81"}));
+    news_of(&mut asked[2]).lacks_room = true;
+    let found = moves(&records, &wishes, &asked);
+    assert_eq!(found.facts["without_room"], json!({"n3": "7f-81"}));
     news_of(&mut asked[2]).has_room_for_copies = true;
     let found = moves(&records, &wishes, &asked);
     assert_eq!(found.columns(), "moves\tyes\tn3 is to hold 7f-82");

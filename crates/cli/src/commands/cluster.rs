@@ -108,16 +108,24 @@ Examples:
     Force(force::ForceArgs),
     /// Compare replicas and shards with each other, and repair what they lack
     #[command(after_help = "\
-Nodes compare what they store of each shard: by digests first, then document by
-document where these differ. A document counts if the replicas had different
-states of it at two readings, a second apart, and none was changed lately
-(--settled-seconds). All goes on meanwhile.
+The replicas of each shard are compared, then each shard with all others: a
+document is in several shards, whole. Digests come first, then documents where
+these differ. A document counts if it had different states at two readings, a
+second apart, and was not changed lately (--settled-seconds). All goes on
+meanwhile.
 
-With --repair, each replica gets the newest state of these documents: that of
-their last insert or removal. Nodes log each document that differs.
+The states of shards:
+  agrees        all have the same
+  repaired      they differed, and have the same now
+  one replica   there is nothing to compare
+  differs       they differ
+  not compared  a node does not answer, say: the command says why
 
-It succeeds if all replicas agree, or do so now. It fails if some differ, or
-could not be compared, as a node does not answer.
+With --repair, each replica and each shard gets the newest state of these
+documents: that of their last insert or removal. Nodes log each of them.
+
+It fails if shards differ, or could not be compared. --only replicas, or
+--only shards, leaves the other comparison out.
 
 A removal leaves a tombstone in each replica. With --drop-tombstones, those of
 an hour ago and older go, once all replicas and all shards agree up to there.
@@ -241,8 +249,8 @@ Examples:
         after_help = "\
 Replace the program of each node, then of each router, one at a time: stop it,
 and start it again with the program of the new version, on the same data. Until
-`finalize`, each process can go back to the earlier version. Move and drain
-nothing meanwhile: some earlier versions do not know that.
+`finalize`, each process can go back to the earlier version. What only the new
+version knows is refused until then, by name.
 
 Examples:
   simshard cluster upgrade status     # who runs what, and what is missing

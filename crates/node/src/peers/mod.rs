@@ -380,7 +380,7 @@ impl Peers {
 }
 
 fn left_out(error: &MetadataError) {
-    warn!(%error, "what an operator has set is not understood, and counts as not set");
+    warn!(%error, "what an operator has set is damaged: this node goes on with what it said before");
 }
 
 /// The stores that are dead, by what is known of others.

@@ -226,6 +226,8 @@ impl StoreAnswer {
 pub struct StoreNews {
     /// The epochs of the shards that it has on disk.
     pub epochs: BTreeMap<ShardId, Epoch>,
+    /// Whether it refuses inserts, or will soon, as there is little room for more.
+    pub lacks_room: bool,
     /// Whether it has room for copies of shards that it never held.
     pub has_room_for_copies: bool,
     /// How many bytes of copies it takes until it has no room for more. `None` if it did not say.
@@ -278,6 +280,7 @@ fn news_of(answer: &pb::PingResponse, store: StoreId) -> Option<StoreNews> {
     Some(StoreNews {
         unbuilt: sign.unbuilt,
         epochs: reports.into_iter().collect(),
+        lacks_room: answer.lacks_room == Some(true),
         // One of an earlier version does not say: it stays away by itself.
         has_room_for_copies: answer.has_room_for_copies != Some(false),
         bytes_for_copies: answer.bytes_for_copies,

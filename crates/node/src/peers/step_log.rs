@@ -74,7 +74,7 @@ const fn line_of(step: Step) -> Line {
             "shards go on without a node that does not answer",
             Some(store),
         ),
-        Step::Keep => ("other replicas of shards are to be hot", None),
+        Step::Adjust => ("other replicas of shards are to be hot", None),
         Step::Confirm => (
             "each of two nodes can change the records of shards alone",
             None,

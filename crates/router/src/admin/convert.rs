@@ -152,6 +152,7 @@ fn planned_move(shown: &ShownMove) -> pb::PlannedMove {
         HowFar::Planned => pb::MoveState::Planned,
         HowFar::Waits => pb::MoveState::Waiting,
         HowFar::Copies => pb::MoveState::Copying,
+        HowFar::Leaves => pb::MoveState::Leaving,
         HowFar::Arrived => pb::MoveState::Arrived,
         HowFar::Elsewhere => pb::MoveState::Elsewhere,
     };

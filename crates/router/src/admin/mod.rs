@@ -193,6 +193,7 @@ impl AdminService for AdminGrpc {
         let (shards, nodes) = decode::move_shards(request.get_ref())?;
         let planned = call.in_time(call.admin().plan_move(shards, &nodes)).await?;
         let shares = convert::shares(&planned.outlook);
+        let unmet = planned.outlook.unmet.clone();
         let moving = if request.get_ref().dry_run {
             ShardSet::EMPTY
         } else {
@@ -202,7 +203,7 @@ impl AdminService for AdminGrpc {
         Ok(Response::new(pb::MoveShardsResponse {
             moving_shards: shards_from(moving),
             shares,
-            warnings: call.warnings(),
+            warnings: call.warnings_and(unmet),
         }))
     }
 

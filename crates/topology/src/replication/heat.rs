@@ -57,7 +57,7 @@ impl ShardRecord {
         let mut heated = self.clone();
         heated.heat(|store| searched(store) == Searched::Lost);
         if heated.in_sync != self.in_sync {
-            return Some(Step::Keep);
+            return Some(Step::Adjust);
         }
         let hot = || self.in_sync.iter().filter(|entry| entry.hot);
         let is_first = hot().next().is_some_and(|first| first.store == own);

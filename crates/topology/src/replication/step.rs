@@ -16,8 +16,8 @@ use crate::Version;
 /// One change of who holds a shard, or of its floor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// Nothing but wishes changes.
-    Keep,
+    /// No store comes or leaves. The wishes may change, and cold stores get hot where [`heat`](super::heat) demands it.
+    Adjust,
     /// Nothing but the epoch changes: each of two stores in sync can seal the record alone from then on.
     Confirm,
     /// A store in sync leaves.
@@ -105,7 +105,7 @@ impl ShardRecord {
         next.nonce = nonce;
         next.previous = self.in_sync.iter().map(|entry| entry.store).collect();
         match step {
-            Step::Keep | Step::Confirm => {}
+            Step::Adjust | Step::Confirm => {}
             Step::Evict(store) => next.evict(store)?,
             Step::AddLearner(store) => next.add_learner(store)?,
             Step::DropLearner(store) => {

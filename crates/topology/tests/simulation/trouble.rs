@@ -201,7 +201,7 @@ impl World {
         let before = Arc::clone(&self.metadata.records[&shard]);
         let reported = |store| self.oracle.report(store, shard);
         let wished = ShardRecord::clone(&before).wishing(want, self.scene.hot.min(want));
-        let Ok(next) = wished.after(Step::Keep, nonce, reported, |_| false) else {
+        let Ok(next) = wished.after(Step::Adjust, nonce, reported, |_| false) else {
             return;
         };
         self.metadata.steps += 1;

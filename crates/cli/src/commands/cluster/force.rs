@@ -8,7 +8,7 @@ use std::time::Duration;
 use anyhow::bail;
 use clap::Args;
 use simshard_admin::{ANSWER_TIMEOUT, Cluster, ask};
-use simshard_cluster::{force, shard_records};
+use simshard_cluster::{force, is_store_id, shard_records};
 use simshard_topology::replication::{Epoch, ShardRecord, ShardRecords, StoreId};
 use simshard_topology::{NodeId, ShardId, ShardSet};
 use tokio::time::{Instant, sleep};
@@ -57,7 +57,7 @@ pub(super) async fn run(args: &ForceArgs) -> anyhow::Result<()> {
     }
     let cluster = Cluster::ask(&admin(&*keys)).await?;
     let records = shard_records(&*keys).await?;
-    let from = check_from(&cluster, args, &records)?;
+    let from = check_from(&cluster, args)?;
     let within = args.shards.unwrap_or(ShardSet::ALL);
     let stuck = records.into_iter();
     let stuck: ShardRecords = stuck
@@ -110,11 +110,7 @@ pub(super) fn check_unchanged(left: ShardSet) -> anyhow::Result<()> {
 }
 
 /// The store that is to go on, which runs.
-pub(super) fn check_from(
-    cluster: &Cluster,
-    args: &ForceArgs,
-    records: &ShardRecords,
-) -> anyhow::Result<StoreId> {
+pub(super) fn check_from(cluster: &Cluster, args: &ForceArgs) -> anyhow::Result<StoreId> {
     let from = cluster.of_node(&args.from)?;
     if !cluster.answers(from.id) {
         bail!(
@@ -129,12 +125,9 @@ pub(super) fn check_from(
             from.node
         );
     }
-    // Those of removed nodes go by their ids.
-    let unknown = records.values().flat_map(|record| named(record));
-    let unknown = unknown.filter(|store| !cluster.stores.contains_key(store));
-    let unknown: BTreeSet<String> = unknown.map(|store| store.to_string()).collect();
-    let stopped = args.stopped.iter();
-    for name in stopped.filter(|name| !unknown.contains(name.as_str())) {
+    // Data that no node has now goes by its id. No shard may wait for it any more.
+    let is_id = |name: &&NodeId| is_store_id(name.as_str());
+    for name in args.stopped.iter().filter(|name| !is_id(name)) {
         let stopped = cluster.of_node(name)?;
         if cluster.answers(stopped.id) {
             bail!(
@@ -215,7 +208,7 @@ pub(super) fn check_stopped(
     let of_before = if is_known {
         ""
     } else {
-        ". A removed node goes by the id of its data, and so does the earlier data of a node that began anew"
+        ". Data that no node has now goes by its id: that of a removed node, or of one that began anew"
     };
     let names = cluster.names(silent.into_iter());
     Err(UsageError(format!(

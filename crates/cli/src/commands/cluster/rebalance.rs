@@ -39,6 +39,7 @@ The states of shards:
   planned    the plan is not applied
   waits      the shard waits for its turn, or moves are paused
   copies     a node copies it
+  leaves     its nodes have it, and another one is to give it up
   arrived    it is where the plan has it
   elsewhere  an operator has chosen other nodes since")]
     Show(TableArgs),
@@ -52,8 +53,8 @@ go on. Run again, it waits for the same plan.")]
     /// Take the plan back: what has not arrived stays where it is
     #[command(after_help = "\
 Shards that have arrived at their new nodes stay there. Others stay where they
-are, or were on their way to: copies under way end. A plan that is damaged goes
-too.")]
+were, and copies under way end. Where a node has left a shard by now, it copies
+it back. A plan that is damaged goes too.")]
     Abort(MetadataArgs),
     /// Let no shard begin to move, by whatever command
     #[command(after_help = "\
@@ -203,7 +204,8 @@ async fn abort(keys: &dyn KeyValueStore) -> anyhow::Result<()> {
         }
         Aborted::Unmoved => note("the plan is gone; nothing had moved by it"),
         Aborted::Moved { all, arrived } => note(format!(
-            "the plan is gone: {arrived} of its {all} shards had arrived and stay"
+            "the plan is gone: {arrived} of its {all} shards had arrived and stay; the others stay where they were, or go \
+             back there"
         )),
     }
     Ok(())

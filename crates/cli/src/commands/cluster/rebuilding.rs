@@ -45,7 +45,7 @@ async fn begin(
 ) -> anyhow::Result<ShardRecords> {
     let cluster = Cluster::ask(&admin(keys)).await?;
     let records = shard_records(keys).await?;
-    let from = check_from(&cluster, args, &records)?;
+    let from = check_from(&cluster, args)?;
     check_others_go_on(&cluster, &records)?;
     let is_filled = |record: &Arc<ShardRecord>| !record.is_rebuilt() && !has_lost(&cluster, record);
     if records.values().all(is_filled) {

@@ -410,7 +410,7 @@ fn a_cold_store_gets_hot_where_the_hot_one_is_lost_and_may_not_leave() {
     let evict = Some(Step::Evict(STORES[1]));
     assert_eq!(step(&view(Role::InSync, &[2], &[1]), &record), evict);
     record.in_sync.truncate(2);
-    let heat = Some(Step::Keep);
+    let heat = Some(Step::Adjust);
     assert_eq!(step(&view(Role::InSync, &[], &[1]), &record), heat);
     assert_eq!(step(&view(Role::InSync, &[1], &[]), &record), None);
     assert_eq!(step(&view(Role::InSync, &[], &[]), &record), None);

@@ -60,7 +60,7 @@ fn a_step_takes_a_store_from_the_role_that_it_has() {
     }
     let dropped = next(&added, Step::DropLearner(id(3))).unwrap();
     assert!(dropped.learners.is_empty());
-    assert_eq!(next(&dropped, Step::Keep).unwrap().in_sync, first.in_sync);
+    assert_eq!(next(&dropped, Step::Adjust).unwrap().in_sync, first.in_sync);
 }
 
 /// EP2.
@@ -72,7 +72,7 @@ fn a_step_waits_for_the_seal_of_the_one_before() {
             let has = store.0[0] < stores;
             if has { second.epoch } else { Epoch::FIRST }
         };
-        second.after(Step::Keep, 3, synced, |_| false)
+        second.after(Step::Adjust, 3, synced, |_| false)
     };
     assert_eq!(reported(1), Err(StepError::NotSealed(second.epoch)));
     assert!(reported(2).is_ok());
@@ -111,7 +111,7 @@ fn the_word_of_an_earlier_addition_promotes_no_store() {
 #[test]
 fn records_are_installed_upwards_and_with_a_copy_only() {
     let first = Arc::new(record(2));
-    let second = next(&first, Step::Keep).unwrap();
+    let second = next(&first, Step::Adjust).unwrap();
     let mut replica = Replica::new(id(0));
     let check =
         |replica: &Replica, record: &ShardRecord| replica.check_install(record, |_| Epoch::NONE);
@@ -348,7 +348,7 @@ fn cold_stores_get_hot_where_hot_ones_leave_and_come_back_cold() {
     let mut old = first;
     old.in_sync[0].hot = false;
     assert!(old.is_too_cold());
-    assert_eq!(hot(&next(&old, Step::Keep).unwrap()), [true, true, false]);
+    assert_eq!(hot(&next(&old, Step::Adjust).unwrap()), [true, true, false]);
 }
 
 /// EP5, EP6: two of three stores die, and the hot one cannot be evicted.
@@ -365,8 +365,8 @@ fn a_cold_store_gets_hot_beside_hot_ones_that_are_lost_until_they_are_back() {
     assert_eq!(heating(&second, 1, [Well, Well]), None);
     assert_eq!(heating(&second, 1, [Unsure, Well]), None);
     assert_eq!(heating(&second, 1, [Lost, Lost]), None);
-    assert_eq!(heating(&second, 1, [Lost, Well]), Some(Step::Keep));
-    let third = next_without(&second, Step::Keep, &[0]).unwrap();
+    assert_eq!(heating(&second, 1, [Lost, Well]), Some(Step::Adjust));
+    let third = next_without(&second, Step::Adjust, &[0]).unwrap();
     assert_eq!(hot(&third), [true, true]);
     for searched in [[Lost, Well], [Unsure, Well], [Well, Unsure]] {
         assert_eq!(heating(&third, 1, searched), None);
@@ -474,14 +474,14 @@ fn a_shard_begins_anew_with_a_store_that_never_held_it_once_none_in_sync_answers
     // No step makes a store hot, until an operator does.
     let searched = |_| Searched::Well;
     assert_eq!(emptied.heating(id(3), searched, None), None);
-    let kept = next(&emptied, Step::Keep).unwrap();
+    let kept = next(&emptied, Step::Adjust).unwrap();
     let learning = next(&emptied, Step::AddLearner(id(4))).unwrap();
     assert!(!learning.is_hot(id(4)));
     assert_eq!((hot(&kept), hot(&learning)), (vec![false], vec![false]));
     let forced = kept.forced(id(3), 9, |store| store == id(3)).unwrap();
     assert!(!forced.is_hot(id(3)) && forced.is_rebuilt());
     let opened = kept.wishing(2, 1).heating(id(3), searched, None);
-    assert_eq!(opened, Some(Step::Keep));
+    assert_eq!(opened, Some(Step::Adjust));
 }
 
 #[test]

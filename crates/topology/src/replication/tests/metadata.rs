@@ -151,12 +151,12 @@ fn step(
             floors::step(config, world, change).ok_or(not_compared)?
         }
         Change::Keep | Change::EvictTwo(..) | Change::Swap { .. } | Change::Force { .. } => {
-            Step::Keep
+            Step::Adjust
         }
         Change::Evict(store) => Step::Evict(id(store)),
         Change::Add(store) => Step::AddLearner(id(store)),
         Change::Drop(store) => Step::DropLearner(id(store)),
-        Change::Heat(_) => Step::Keep,
+        Change::Heat(_) => Step::Adjust,
         Change::Cool(store) => Step::Cool(id(store)),
         Change::Promote(store) => Step::Promote {
             store: id(store),

@@ -12,6 +12,7 @@ const fn name(how_far: HowFar) -> &'static str {
         HowFar::Planned => "planned",
         HowFar::Waits => "waits",
         HowFar::Copies => "copies",
+        HowFar::Leaves => "leaves",
         HowFar::Arrived => "arrived",
         HowFar::Elsewhere => "elsewhere",
     }
