@@ -49,6 +49,7 @@ pub async fn run() -> anyhow::Result<()> {
         observed: Observed::default(),
         admits_itself: None,
         web: None,
+        tls: None,
     };
     let (_ready, is_ready) = watch::channel(true);
     let budget = Budget::new(IN_FLIGHT_BYTES);

@@ -12,7 +12,7 @@ use simshard_client::Client;
 use simshard_cluster::{key_values_with, registered_stores};
 use tokio::time::timeout;
 
-use crate::args::EtcdAccessArgs;
+use crate::args::{EtcdAccessArgs, RouterAccessArgs};
 use crate::connection::{DEFAULT_ROUTER, block_on};
 
 /// The variable by which the script of a shell asks this program for candidates.
@@ -27,7 +27,8 @@ pub(crate) fn corpora() -> ArgValueCandidates {
         let router = said("--router", "SIMSHARD_ROUTER");
         let router = router.unwrap_or_else(|| DEFAULT_ROUTER.to_owned());
         candidates(async {
-            let client = Client::new(&router)?.with_timeout(PATIENCE);
+            let client = Client::with_access(&router, &said_router_access().load()?)?;
+            let client = client.with_timeout(PATIENCE);
             let corpora = client.list_corpora().await?;
             let named = |corpus: simshard_client::v1::Corpus| (corpus.name, corpus.recipe);
             Ok(corpora.into_iter().map(named).collect())
@@ -50,9 +51,22 @@ pub(crate) fn nodes() -> ArgValueCandidates {
     })
 }
 
+/// What the line and the environment say of the access to the router.
+fn said_router_access() -> RouterAccessArgs {
+    RouterAccessArgs {
+        ca: said_file("--ca", "SIMSHARD_CA"),
+        cert: said_file("--cert", "SIMSHARD_CERT"),
+        key: said_file("--key", "SIMSHARD_KEY"),
+    }
+}
+
+fn said_file(option: &str, variable: &str) -> Option<PathBuf> {
+    said(option, variable).map(PathBuf::from)
+}
+
 /// What the line and the environment say of the access to etcd.
 fn said_access() -> EtcdAccessArgs {
-    let file = |option, variable| said(option, variable).map(PathBuf::from);
+    let file = said_file;
     EtcdAccessArgs {
         metadata_ca: file("--metadata-ca", "SIMSHARD_METADATA_CA"),
         metadata_cert: file("--metadata-cert", "SIMSHARD_METADATA_CERT"),

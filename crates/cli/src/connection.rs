@@ -8,7 +8,7 @@ use simshard_client::{Client, ClientError};
 use simshard_simhash::Recipe;
 use tokio::runtime::Runtime;
 
-use crate::args::ExpectedRecipeArgs;
+use crate::args::{ExpectedRecipeArgs, RouterAccessArgs};
 use crate::completion;
 
 /// The router of a `serve` on this machine that says nothing else.
@@ -36,6 +36,10 @@ pub struct RouterArgs {
         value_parser = clap::value_parser!(u32).range(1..)
     )]
     pub timeout_seconds: u32,
+
+    /// What the router asks for, if it has TLS.
+    #[command(flatten)]
+    pub access: RouterAccessArgs,
 }
 
 /// The corpus to work on.
@@ -79,7 +83,7 @@ impl CorpusArgs {
 impl RouterArgs {
     pub(crate) fn client(&self) -> anyhow::Result<Client> {
         let timeout = Duration::from_secs(self.timeout_seconds.into());
-        Ok(Client::new(&self.router)?.with_timeout(timeout))
+        Ok(Client::with_access(&self.router, &self.access.load()?)?.with_timeout(timeout))
     }
 }
 

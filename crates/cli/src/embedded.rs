@@ -12,6 +12,7 @@ use futures_util::future;
 use simshard_cluster::{ClusterLayout, Corpora, FileStore, MemoryStore, MetadataStore, Node};
 use simshard_node::{NodeConfig, StorageOptions, Takeover};
 use simshard_router::{RouterConfig, Web};
+pub use simshard_router::{Tls, TlsFiles};
 use simshard_runtime::observed::Observed;
 use simshard_storage::is_data_directory;
 use simshard_topology::NodeId;
@@ -65,12 +66,15 @@ pub struct EmbeddedConfig {
     pub observed: Observed,
     /// Who may use the router from a browser.
     pub web: Web,
+    /// The certificates of the router; without them it has no TLS.
+    pub tls: Option<Tls>,
 }
 
 /// A cluster that runs until it is stopped.
 #[derive(Debug)]
 pub struct EmbeddedCluster {
-    address: SocketAddr,
+    /// Of the router.
+    url: String,
     layout: ClusterLayout,
     store: Arc<dyn MetadataStore>,
     /// Those that run, in the order in which they are stopped: the router first.
@@ -120,7 +124,7 @@ impl EmbeddedCluster {
             check_is_no_node(data)?;
         }
         let router = bind(config.listen, LISTEN)?;
-        let address = router.local_addr()?;
+        let url = url_of(router.local_addr()?, config.tls.as_ref());
         let mut sockets = Vec::new();
         let mut nodes = Vec::new();
         for id in &config.nodes {
@@ -149,6 +153,7 @@ impl EmbeddedCluster {
             drain: config.drain,
             observed: config.observed.clone(),
             web: config.web.clone(),
+            tls: config.tls.clone(),
         };
         let listener = listen(router, LISTEN)?;
         let router = Role::start("router".to_owned(), |stop| {
@@ -156,7 +161,7 @@ impl EmbeddedCluster {
         });
         roles.insert(0, router);
         Ok(Self {
-            address,
+            url,
             layout,
             store,
             roles,
@@ -166,7 +171,7 @@ impl EmbeddedCluster {
     /// The router's URL.
     #[must_use]
     pub fn url(&self) -> String {
-        format!("http://{}", self.address)
+        self.url.clone()
     }
 
     /// The nodes and their shards.
@@ -247,6 +252,7 @@ impl EmbeddedConfig {
             drain: DRAIN,
             observed: Observed::default(),
             web: Web::default(),
+            tls: None,
         }
     }
 
@@ -316,6 +322,12 @@ fn check_is_no_node(data: &Path) -> Result<(), UsageError> {
     } else {
         Ok(())
     }
+}
+
+/// The URL of a router that listens there.
+pub(crate) fn url_of(address: SocketAddr, tls: Option<&Tls>) -> String {
+    let scheme = if tls.is_some() { "https" } else { "http" };
+    format!("{scheme}://{address}")
 }
 
 /// Binds an address; the error names one that is in use, and the flag that chose it. Clients can connect only once the

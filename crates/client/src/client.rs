@@ -7,9 +7,10 @@ use simshard_proto::v1::corpus_service_client::CorpusServiceClient;
 use simshard_proto::{MAX_MESSAGE_BYTES, Reason, endpoint::limited, v1 as pb};
 use simshard_simhash::Fingerprint;
 use tokio::time::{Instant, sleep};
-use tonic::transport::{Channel, Endpoint};
+use tonic::transport::Channel;
 use tonic::{Request, Response, Status};
 
+use crate::access::Access;
 use crate::batch::{Documents, Queries, insert_request, remove_request};
 use crate::error::ClientError;
 use crate::find::FindAnswer;
@@ -51,12 +52,21 @@ pub struct Client {
 }
 
 impl Client {
-    /// A client of the router at `url`, which is connected to when first needed.
+    /// A client of the router at `url`, which is connected to when first needed. At an `https` URL, the authorities of
+    /// the system have to vouch for it.
     ///
     /// # Errors
     /// If the URL is unusable.
     pub fn new(url: &str) -> Result<Self, ClientError> {
-        let channel = limited(endpoint(url)?).connect_lazy();
+        Self::with_access(url, &Access::default())
+    }
+
+    /// The same, with what it needs for TLS.
+    ///
+    /// # Errors
+    /// If the URL or a certificate is unusable.
+    pub fn with_access(url: &str, access: &Access) -> Result<Self, ClientError> {
+        let channel = limited(access.endpoint(url)?).connect_lazy();
         let stub = Stub::new(channel)
             .max_decoding_message_size(MAX_ANSWER_BYTES)
             .max_encoding_message_size(usize::MAX);
@@ -366,54 +376,4 @@ where
         }
     }
     Ok(found)
-}
-
-/// An endpoint for a URL that is what it seems: nothing in it is ignored.
-fn endpoint(url: &str) -> Result<Endpoint, ClientError> {
-    let unusable = |problem: &str| ClientError::Url {
-        url: url.to_owned(),
-        problem: problem.to_owned(),
-    };
-    let endpoint =
-        Endpoint::from_shared(url.to_owned()).map_err(|_| unusable("it is no URL at all"))?;
-    let uri = endpoint.uri();
-    if uri.scheme_str() != Some("http") {
-        return Err(unusable("it has to start with http://, as there is no TLS"));
-    }
-    if uri.path() != "/" || uri.query().is_some() {
-        return Err(unusable("it has to end after the port"));
-    }
-    Ok(endpoint)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn urls_that_would_be_misread_are_refused() {
-        for url in [
-            "",
-            "127.0.0.1:7460",
-            "localhost:7460",
-            "https://127.0.0.1:7460",
-            "http://127.0.0.1:7460/corpora",
-            "http://127.0.0.1:7460?x=1",
-            "two words",
-        ] {
-            let error = endpoint(url).unwrap_err();
-            assert!(error.is_bad_request(), "{url}");
-            assert!(
-                error.to_string().contains("http://127.0.0.1:7460"),
-                "{error}"
-            );
-        }
-        for url in [
-            "http://127.0.0.1:7460",
-            "http://router:80/",
-            "http://[::1]:7460",
-        ] {
-            endpoint(url).unwrap();
-        }
-    }
 }

@@ -1,5 +1,7 @@
 //! Why a request failed, and whether to try again.
 
+use std::error::Error;
+
 use simshard_proto::v1::CorpusState;
 use simshard_proto::{MalformedColumns, Reason};
 use tonic::{Code, Status};
@@ -16,6 +18,9 @@ pub enum ClientError {
         /// The problem.
         problem: String,
     },
+    /// The certificates of the client, or of authorities, are unusable.
+    #[error("cannot connect with these certificates")]
+    Certificates(#[source] Box<dyn Error + Send + Sync>),
     /// The router refused or failed the request.
     #[error("{}", .0.message())]
     Refused(Box<Status>),
@@ -106,7 +111,7 @@ impl ClientError {
     pub fn is_bad_request(&self) -> bool {
         match self {
             Self::Refused(status) => WRONG_REQUEST_CODES.contains(&status.code()),
-            Self::Url { .. } | Self::NotARouter { .. } => true,
+            Self::Url { .. } | Self::Certificates(_) | Self::NotARouter { .. } => true,
             Self::NoRouter { .. }
             | Self::NoAnswer { .. }
             | Self::Malformed(_)
@@ -142,6 +147,7 @@ impl ClientError {
             Self::Refused(status) => Reason::of(status).is_some_and(Reason::is_passing),
             Self::NoRouter { .. } | Self::NoAnswer { .. } => true,
             Self::Url { .. }
+            | Self::Certificates(_)
             | Self::NotARouter { .. }
             | Self::Malformed(_)
             | Self::OutOfTurn(_) => false,

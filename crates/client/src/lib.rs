@@ -18,6 +18,7 @@
 //! # }
 //! ```
 
+mod access;
 mod batch;
 mod client;
 mod corpus_streams;
@@ -27,6 +28,7 @@ mod patience;
 mod resend;
 mod streams;
 
+pub use access::Access;
 pub use batch::{Batcher, Documents, Queries};
 pub use client::{Client, TellOfWaiting};
 pub use corpus_streams::{ClusterMember, Document, DocumentPair, Pairs};

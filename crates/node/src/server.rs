@@ -195,6 +195,7 @@ impl Node {
                 observed: config.observed,
                 admits_itself: Some(WORK_PATH),
                 web: None,
+                tls: None,
             },
             listener,
             Budget::new(config.in_flight_bytes),

@@ -27,5 +27,5 @@ mod server;
 mod streams;
 mod too_far_ahead;
 
-pub use server::{RouterConfig, ServeError, serve};
-pub use simshard_transport::{Origin, Web};
+pub use server::{RouterConfig, ServeError, create_corpus, serve};
+pub use simshard_transport::{Origin, Tls, TlsError, TlsFiles, Web};

@@ -5,16 +5,20 @@ use std::time::Duration;
 
 use simshard_cluster::{MetadataError, MetadataStore};
 use simshard_proto::v1::corpus_service_server::CorpusServiceServer;
-use simshard_proto::{MAX_MESSAGE_BYTES, ROUTER_DESCRIPTORS};
+use simshard_proto::{MAX_MESSAGE_BYTES, ROUTER_DESCRIPTORS, v1 as pb};
+use simshard_runtime::causes::with_causes;
 use simshard_runtime::observed::Observed;
-use simshard_transport::{self as transport, Budget, Interface, Web};
+use simshard_transport::{self as transport, Budget, Interface, Tls, Web};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
+use tonic::Status;
 use tonic::service::Routes;
 use tracing::info;
 
 use crate::admin::AdminGrpc;
+use crate::deadline::Deadline;
+use crate::decode;
 use crate::grpc::CorpusGrpc;
 use crate::router::Router;
 
@@ -33,6 +37,8 @@ pub struct RouterConfig {
     pub observed: Observed,
     /// Who may use it from a browser.
     pub web: Web,
+    /// The certificates that it serves by; without them there is no TLS.
+    pub tls: Option<Tls>,
 }
 
 /// Why a router could not serve.
@@ -47,6 +53,25 @@ pub enum ServeError {
     /// The transport failed.
     #[error(transparent)]
     Transport(#[from] transport::ServeError),
+}
+
+/// Creates a corpus as a router does, for the process that serves its nodes.
+///
+/// # Errors
+/// The status that a router would answer.
+pub async fn create_corpus(
+    store: Arc<dyn MetadataStore>,
+    max_corpora: usize,
+    request: &pb::CreateCorpusRequest,
+    timeout: Duration,
+) -> Result<(), Status> {
+    let router = Router::new(store, &Budget::new(usize::MAX), max_corpora);
+    let router = router.map_err(|error| Status::internal(with_causes(&error)))?;
+    let new = decode::new_corpus(request)?;
+    Arc::new(router)
+        .create(new, Deadline::within(timeout))
+        .await?;
+    Ok(())
 }
 
 /// Serves the corpora of a cluster on `listener` until `shutdown`, then lets
@@ -83,6 +108,7 @@ pub async fn serve(
             observed: config.observed,
             admits_itself: None,
             web: Some(config.web),
+            tls: config.tls,
         },
         listener,
         budget,

@@ -1,10 +1,12 @@
 //! A cluster in this process, on free ports.
 
-use simshard_cli::embedded::{EmbeddedCluster, EmbeddedConfig};
-use simshard_client::{Client, v1};
+use simshard_cli::embedded::{EmbeddedCluster, EmbeddedConfig, Tls, TlsFiles};
+use simshard_client::{Access, Client, v1};
 use simshard_cluster::{ClusterLayout, CorpusName};
 use simshard_proto::shard::v1 as shard;
 use simshard_topology::NodeId;
+
+use crate::certificates::Certificates;
 
 /// Nodes `n1`, `n2`, … and a router, with a client.
 #[derive(Debug)]
@@ -21,6 +23,30 @@ impl TestCluster {
         let config = EmbeddedConfig::in_memory((1..=nodes).map(name).collect(), 2);
         let cluster = EmbeddedCluster::start(config).await.expect("a cluster");
         let client = Client::new(&cluster.url()).expect("a valid URL");
+        Self { client, cluster }
+    }
+
+    /// Starts a node and a router with TLS. Whether clients need certificates, too, is to be said.
+    pub async fn secured(certificates: &Certificates, checks_clients: bool) -> Self {
+        let [certificate, key] = certificates.server();
+        let tls = Tls::load(TlsFiles {
+            certificate,
+            key,
+            client_authorities: checks_clients.then(|| certificates.authority()),
+        });
+        let node = NodeId::new("n1").expect("a valid name");
+        let config = EmbeddedConfig {
+            tls: Some(tls.expect("certificates")),
+            ..EmbeddedConfig::in_memory(vec![node], 2)
+        };
+        let cluster = EmbeddedCluster::start(config).await.expect("a cluster");
+        let read = |path| std::fs::read_to_string(path).expect("a file");
+        let [certificate, key] = certificates.client().map(read);
+        let access = Access {
+            authorities: Some(read(certificates.authority())),
+            identity: Some((certificate, key)),
+        };
+        let client = Client::with_access(&cluster.url(), &access).expect("a client");
         Self { client, cluster }
     }
 

@@ -2,7 +2,7 @@
 //!
 //! # Invariants
 //! - IN1: no more than [`MAX_CONNECTIONS`] are open; the next waits in the listener's queue.
-//! - IN2: a connection that has not begun HTTP after [`GREETING`] is closed.
+//! - IN2: a connection that has not begun HTTP after [`GREETING`], a handshake of TLS included, is closed.
 //! - IN3: a failure to accept, say for want of file descriptors, ends nothing. If an idle connection can give way, it
 //!   does; else the next attempt is delayed.
 
@@ -25,6 +25,8 @@ use tracing::{debug, warn};
 
 use super::connections::{Close, Id, Table};
 use super::shares::Peer;
+use super::tls::Tls;
+use super::wire::Wire;
 
 /// Connections open at once.
 const MAX_CONNECTIONS: usize = 16_384;
@@ -44,21 +46,23 @@ const PAUSE: Duration = Duration::from_millis(50);
 /// The errors of a process, and of a system, that may open no more files: `EMFILE` and `ENFILE`.
 const OUT_OF_FILES: [i32; 2] = [24, 23];
 
-/// The connections that arrive at a listener.
+/// The connections that arrive at a listener, by TLS if there is any.
 pub(super) fn connections(
     listener: TcpListener,
+    tls: Option<Tls>,
 ) -> impl Stream<Item = Result<Connection, io::Error>> {
     let connections = Connections::new(MAX_CONNECTIONS - CLOSING, CLOSING);
-    limited(listener, connections, GREETING)
+    limited(listener, tls, connections, GREETING)
 }
 
 fn limited(
     listener: TcpListener,
+    tls: Option<Tls>,
     connections: Connections,
     greeting: Duration,
 ) -> impl Stream<Item = Result<Connection, io::Error>> {
-    let state = (listener, connections);
-    futures_util::stream::unfold(state, move |(listener, connections)| async move {
+    let state = (listener, tls, connections);
+    futures_util::stream::unfold(state, move |(listener, tls, connections)| async move {
         loop {
             // The semaphore is never closed.
             let place = Arc::clone(&connections.places).acquire_owned().await.ok()?;
@@ -71,7 +75,7 @@ fn limited(
             let _ = stream.set_nodelay(true);
             let _ = keep_alive(&stream);
             let connection = Connection {
-                stream,
+                stream: Wire::new(stream, tls.as_ref().map(Tls::acceptor)),
                 greeting: Some(Greeting {
                     missing: PREFACE,
                     until: Box::pin(tokio::time::sleep(greeting)),
@@ -88,7 +92,7 @@ fn limited(
                     _place: place,
                 },
             };
-            return Some((Ok(connection), (listener, connections)));
+            return Some((Ok(connection), (listener, tls, connections)));
         }
     })
 }
@@ -195,7 +199,7 @@ impl Drop for InUse {
 /// A connection that holds one of the places.
 #[derive(Debug)]
 pub(super) struct Connection {
-    stream: TcpStream,
+    stream: Wire,
     /// Until it has begun HTTP.
     greeting: Option<Greeting>,
     /// Taken away once it has told the connection to close.
@@ -221,13 +225,19 @@ impl Connected for Connection {
 }
 
 impl Connection {
-    /// An error once the greeting takes too long.
-    fn poll_greeting(&mut self, context: &mut Context<'_>) -> Poll<io::Error> {
-        let Some(greeting) = &mut self.greeting else {
-            return Poll::Pending;
-        };
-        let late = || io::Error::new(io::ErrorKind::TimedOut, "the peer never began HTTP");
-        greeting.until.as_mut().poll(context).map(|()| late())
+    /// What has come of a read or write; an error if nothing has, and the greeting takes too long.
+    fn unless_late<T>(
+        &mut self,
+        done: Poll<io::Result<T>>,
+        context: &mut Context<'_>,
+    ) -> Poll<io::Result<T>> {
+        match (done, &mut self.greeting) {
+            (Poll::Pending, Some(greeting)) => {
+                let late = || io::Error::new(io::ErrorKind::TimedOut, "the peer never began HTTP");
+                greeting.until.as_mut().poll(context).map(|()| Err(late()))
+            }
+            (done, _) => done,
+        }
     }
 
     /// An error once it is told to close. The task that polled the connection is woken for that.
@@ -263,10 +273,7 @@ impl AsyncRead for Connection {
         let before = buffer.filled().len();
         let read = Pin::new(&mut self.stream).poll_read(context, buffer);
         self.note_read(buffer.filled().len() - before);
-        match read {
-            Poll::Ready(read) => Poll::Ready(read),
-            Poll::Pending => self.poll_greeting(context).map(Err),
-        }
+        self.unless_late(read, context)
     }
 }
 
@@ -277,12 +284,14 @@ impl AsyncWrite for Connection {
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
         self.check_open(context)?;
-        Pin::new(&mut self.stream).poll_write(context, bytes)
+        let written = Pin::new(&mut self.stream).poll_write(context, bytes);
+        self.unless_late(written, context)
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         self.check_open(context)?;
-        Pin::new(&mut self.stream).poll_flush(context)
+        let flushed = Pin::new(&mut self.stream).poll_flush(context);
+        self.unless_late(flushed, context)
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
@@ -295,7 +304,8 @@ impl AsyncWrite for Connection {
         parts: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         self.check_open(context)?;
-        Pin::new(&mut self.stream).poll_write_vectored(context, parts)
+        let written = Pin::new(&mut self.stream).poll_write_vectored(context, parts);
+        self.unless_late(written, context)
     }
 
     fn is_write_vectored(&self) -> bool {
@@ -333,7 +343,7 @@ mod tests {
     async fn a_connection_that_says_nothing_is_given_up() {
         let (listener, address) = listener().await;
         let places = Connections::new(4, 0);
-        let mut connections = Box::pin(limited(listener, places, SHORT));
+        let mut connections = Box::pin(limited(listener, None, places, SHORT));
         for said in [&b""[..], &[b'P'; PREFACE - 1]] {
             let mut peer = TcpStream::connect(address).await.unwrap();
             peer.write_all(said).await.unwrap();
@@ -349,7 +359,7 @@ mod tests {
     async fn a_connection_that_greeted_may_be_silent() {
         let (listener, address) = listener().await;
         let places = Connections::new(2, 0);
-        let mut connections = Box::pin(limited(listener, places, SHORT));
+        let mut connections = Box::pin(limited(listener, None, places, SHORT));
         let mut peer = TcpStream::connect(address).await.unwrap();
         peer.write_all(&[b'P'; PREFACE]).await.unwrap();
         let mut connection = connections.next().await.unwrap().unwrap();
@@ -365,7 +375,7 @@ mod tests {
         let (listener, address) = listener().await;
         let mut places = Connections::new(9, 0);
         places.places = Arc::new(Semaphore::new(1));
-        let mut connections = Box::pin(limited(listener, places, GREETING));
+        let mut connections = Box::pin(limited(listener, None, places, GREETING));
         let _peers = [
             TcpStream::connect(address).await.unwrap(),
             TcpStream::connect(address).await.unwrap(),
@@ -381,7 +391,7 @@ mod tests {
     #[tokio::test]
     async fn beyond_its_share_a_peer_loses_its_oldest_idle_connection() {
         let (listener, address) = listener().await;
-        let mut connections = Box::pin(limited(listener, Connections::new(4, 1), GREETING));
+        let mut connections = Box::pin(limited(listener, None, Connections::new(4, 1), GREETING));
         let mut peers = Vec::new();
         let mut opened = Vec::new();
         for _ in 0..3 {
@@ -413,7 +423,7 @@ mod tests {
     async fn a_connection_is_in_use_until_its_answers_have_left() {
         let (listener, address) = listener().await;
         let connections = Connections::new(2, 0);
-        let mut accepted = Box::pin(limited(listener, connections.clone(), GREETING));
+        let mut accepted = Box::pin(limited(listener, None, connections.clone(), GREETING));
         let _peer = TcpStream::connect(address).await.unwrap();
         let connection = accepted.next().await.unwrap().unwrap();
         let answer = service_fn(async |_| {
@@ -442,7 +452,7 @@ mod tests {
     async fn a_closed_connection_leaves_its_place() {
         let (listener, address) = listener().await;
         let connections = Connections::new(2, 0);
-        let mut accepted = Box::pin(limited(listener, connections.clone(), GREETING));
+        let mut accepted = Box::pin(limited(listener, None, connections.clone(), GREETING));
         for _ in 0..4 {
             let _peer = TcpStream::connect(address).await.unwrap();
             let connection = accepted.next().await.unwrap().unwrap();

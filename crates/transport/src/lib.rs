@@ -17,7 +17,9 @@ mod measured;
 mod metrics;
 mod places;
 mod shares;
+mod tls;
 mod web;
+mod wire;
 
 use std::convert::Infallible;
 use std::time::Duration;
@@ -50,6 +52,7 @@ use measured::Measured;
 use metrics::Requests;
 pub use places::{Place, Places};
 pub use shares::Peer;
+pub use tls::{Tls, TlsError, TlsFiles};
 use web::WebLayer;
 pub use web::{InvalidOrigin, Origin, Web};
 
@@ -102,6 +105,8 @@ pub struct Interface {
     pub admits_itself: Option<&'static str>,
     /// What is taken beside gRPC over HTTP/2, if anything is.
     pub web: Option<Web>,
+    /// The certificates of the listener; without them there is no TLS.
+    pub tls: Option<Tls>,
 }
 
 /// Serves a service, its health and its description on a listener, within a budget of memory, until
@@ -149,15 +154,22 @@ where
         // Many tools know this one only.
         .add_service(reflection().build_v1alpha()?)
         .serve_with_incoming_shutdown(
-            incoming::connections(listener),
+            incoming::connections(listener, interface.tls.clone()),
             health.follow(ready, shutdown),
         );
     let cut_off = async {
         shutdown.cancelled().await;
         tokio::time::sleep(grace).await;
     };
+    let certificates = async {
+        match &interface.tls {
+            Some(tls) => tls.follow().await,
+            None => std::future::pending().await,
+        }
+    };
     tokio::select! {
         result = server => Ok(result?),
+        never = certificates => match never {},
         () = cut_off => {
             warn!(service = S::NAME, ?grace, "requests in flight were cut off");
             Ok(())

@@ -158,6 +158,7 @@ async fn listen() -> (SocketAddr, Slow, Serving) {
             beside: Default::default(),
             admits_itself: None,
             web: Some(Web::default()),
+            tls: None,
         };
         let ready = watch::channel(true).1;
         serve(service, interface, listener, budget, ready, &never, QUIET).await

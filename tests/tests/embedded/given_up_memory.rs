@@ -51,6 +51,7 @@ async fn router(cluster: &TestCluster, link: &StallingProxy) -> Stub {
         drain: Duration::from_secs(1),
         observed: Observed::default(),
         web: Web::default(),
+        tls: None,
     };
     let (store, end) = (MemoryStore::new(layout), CancellationToken::new());
     tokio::spawn(simshard_router::serve(

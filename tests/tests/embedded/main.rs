@@ -19,3 +19,4 @@ mod requests;
 mod router_oracle;
 mod shards;
 mod slow_readers;
+mod tls;

@@ -27,6 +27,7 @@ impl OwnRouter {
             drain: Duration::from_secs(1),
             observed: Observed::default(),
             web: Web::default(),
+            tls: None,
         };
         let end = CancellationToken::new();
         tokio::spawn(simshard_router::serve(config, store, listener, end.clone()));

@@ -1,12 +1,12 @@
 //! What etcd asks of the commands that connect to it.
 
 use std::env;
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::{Args, ValueHint};
 use simshard_cluster::{EtcdAccess, EtcdTls, EtcdUser};
 
+use super::pem::{self, missing, read};
 use crate::exit::UsageError;
 
 /// The variable that holds the password. There is no such flag: all users of a machine see the flags of processes.
@@ -59,12 +59,10 @@ impl EtcdAccessArgs {
     }
 
     fn tls(&self) -> Result<Option<EtcdTls>, UsageError> {
-        let identity = match (&self.metadata_cert, &self.metadata_key) {
-            (Some(certificate), Some(key)) => Some((read(certificate)?, read(key)?)),
-            (None, None) => None,
-            (Some(_), None) => return Err(missing("--metadata-key", "--metadata-cert")),
-            (None, Some(_)) => return Err(missing("--metadata-cert", "--metadata-key")),
-        };
+        let identity = pem::identity(
+            ("--metadata-cert", self.metadata_cert.as_deref()),
+            ("--metadata-key", self.metadata_key.as_deref()),
+        )?;
         match (&self.metadata_ca, identity) {
             (Some(authorities), identity) => Ok(Some(EtcdTls {
                 authorities: read(authorities)?,
@@ -93,17 +91,10 @@ impl EtcdAccessArgs {
     }
 }
 
-fn read(path: &Path) -> Result<String, UsageError> {
-    let text = fs::read_to_string(path);
-    text.map_err(|error| UsageError(format!("cannot read {}: {error}", path.display())))
-}
-
-fn missing(flag: &str, beside: &str) -> UsageError {
-    UsageError(format!("{flag} is missing beside {beside}"))
-}
-
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]

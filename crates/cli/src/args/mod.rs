@@ -7,9 +7,11 @@ mod expected_recipe;
 mod fingerprint;
 mod input;
 mod json;
+pub(crate) mod pem;
 mod plan;
 mod read;
 mod recipe;
+mod router_access;
 mod search;
 mod write;
 
@@ -25,5 +27,6 @@ pub use json::JsonArgs;
 pub(crate) use plan::Plan;
 pub use read::{ReadArgs, SelectionArgs};
 pub use recipe::RecipeArgs;
+pub use router_access::RouterAccessArgs;
 pub use search::SearchArgs;
 pub use write::WriteArgs;

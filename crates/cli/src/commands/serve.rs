@@ -65,6 +65,9 @@ pub struct ServeArgs {
     /// What its router allows.
     #[command(flatten)]
     pub limits: LimitArgs,
+    /// How its router has TLS.
+    #[command(flatten)]
+    pub tls: TlsArgs,
     /// What the process keeps to.
     #[command(flatten)]
     pub process: ProcessArgs,
@@ -85,6 +88,21 @@ pub struct LimitArgs {
         value_delimiter = ','
     )]
     pub allow_origin: Vec<Origin>,
+}
+
+/// The certificates of a router, in both roles that have one.
+#[derive(Args, Clone, Debug, Default)]
+pub struct TlsArgs {
+    /// The certificate by which clients know the router, a PEM file with those between it and its authority; clients then
+    /// connect by https://. It is read again when it changes
+    #[arg(long, value_name = "FILE", env = "SIMSHARD_TLS_CERT", value_hint = ValueHint::FilePath)]
+    pub tls_cert: Option<PathBuf>,
+    /// The private key of that certificate, a PEM file
+    #[arg(long, value_name = "FILE", env = "SIMSHARD_TLS_KEY", value_hint = ValueHint::FilePath)]
+    pub tls_key: Option<PathBuf>,
+    /// Certificates of the authorities of clients, a PEM file: only clients that have a certificate of theirs are served
+    #[arg(long, value_name = "FILE", env = "SIMSHARD_TLS_CLIENT_CA", value_hint = ValueHint::FilePath)]
+    pub tls_client_ca: Option<PathBuf>,
 }
 
 /// The settings of a node, in both roles that have one.
@@ -198,6 +216,9 @@ pub struct RouterRoleArgs {
     /// What the router allows.
     #[command(flatten)]
     pub limits: LimitArgs,
+    /// How it has TLS.
+    #[command(flatten)]
+    pub tls: TlsArgs,
     /// What the roles share.
     #[command(flatten)]
     pub role: RoleArgs,

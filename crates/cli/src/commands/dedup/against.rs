@@ -266,6 +266,7 @@ mod tests {
             router: RouterArgs {
                 router: ROUTER.to_owned(),
                 timeout_seconds: 1,
+                access: crate::args::RouterAccessArgs::default(),
             },
         };
         run(&Corpus {

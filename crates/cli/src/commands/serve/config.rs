@@ -10,13 +10,14 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use simshard_cluster::{KeyValueStore, key_values_with};
 use simshard_node::{NodeConfig, StorageOptions, Takeover};
-use simshard_router::{Origin, RouterConfig, Web};
+use simshard_router::{Origin, RouterConfig, Tls, TlsFiles, Web};
+use simshard_runtime::causes::with_causes;
 use simshard_runtime::config::load;
 use simshard_runtime::observed::Observed;
 use simshard_topology::NodeId;
 
-use super::{NodeArgs, RoleArgs, RouterRoleArgs, ServeArgs, seconds, threads_or_cores};
-use crate::args::EtcdAccessArgs;
+use super::{NodeArgs, RoleArgs, RouterRoleArgs, ServeArgs, TlsArgs, seconds, threads_or_cores};
+use crate::args::{EtcdAccessArgs, pem};
 use crate::embedded::{
     DRAIN, EMBEDDED_NODE, EmbeddedConfig, IN_FLIGHT_BYTES, MAX_CORPORA, TIMEOUT,
 };
@@ -98,6 +99,12 @@ pub struct RawRouterConfig {
     /// The web sites whose pages may use it.
     #[serde(default)]
     pub allow_origin: Vec<Origin>,
+    /// The certificate by which clients know it.
+    pub tls_cert: Option<PathBuf>,
+    /// The private key of that certificate.
+    pub tls_key: Option<PathBuf>,
+    /// The authorities of clients.
+    pub tls_client_ca: Option<PathBuf>,
     /// Memory that requests in flight may use together.
     pub in_flight_mib: Option<u32>,
     /// How long requests in flight may take after a shutdown began.
@@ -169,6 +176,7 @@ pub(super) fn embedded(args: &ServeArgs) -> anyhow::Result<EmbeddedConfig> {
         drain: drain(args.process.drain_seconds),
         observed: Observed::default(),
         web: web(&args.limits.allow_origin),
+        tls: tls(args.tls.clone())?,
     })
 }
 
@@ -243,6 +251,15 @@ pub(super) fn router(args: &RouterRoleArgs) -> anyhow::Result<RouterRole> {
         } else {
             &args.limits.allow_origin
         }),
+        tls: tls(TlsArgs {
+            tls_cert: path(&args.role, args.tls.tls_cert.as_ref(), file.tls_cert),
+            tls_key: path(&args.role, args.tls.tls_key.as_ref(), file.tls_key),
+            tls_client_ca: path(
+                &args.role,
+                args.tls.tls_client_ca.as_ref(),
+                file.tls_client_ca,
+            ),
+        })?,
     };
     Ok(Role {
         metadata: place(&args.role, file.cluster, file.metadata, access)?,
@@ -337,6 +354,24 @@ fn storage(memtable_mib: Option<u32>) -> Result<StorageOptions, UsageError> {
 fn web(allowed_origins: &[Origin]) -> Web {
     let allowed_origins = allowed_origins.to_vec();
     Web { allowed_origins }
+}
+
+/// What the files hold.
+fn tls(files: TlsArgs) -> Result<Option<Tls>, UsageError> {
+    let files = match (files.tls_cert, files.tls_key, files.tls_client_ca) {
+        (Some(certificate), Some(key), client_authorities) => TlsFiles {
+            certificate,
+            key,
+            client_authorities,
+        },
+        (None, None, None) => return Ok(None),
+        (Some(_), None, _) => return Err(pem::missing("--tls-key", "--tls-cert")),
+        (None, Some(_), _) => return Err(pem::missing("--tls-cert", "--tls-key")),
+        (None, None, Some(_)) => return Err(pem::missing("--tls-cert", "--tls-client-ca")),
+    };
+    let tls = Tls::load(files);
+    tls.map(Some)
+        .map_err(|error| UsageError(with_causes(&error)))
 }
 
 fn max_corpora(corpora: Option<u32>) -> Result<usize, UsageError> {

@@ -1,15 +1,19 @@
 //! `simshard serve` without a role: a router and a node in one process.
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 
-use simshard_client::{Client, ClientError, Reason, v1};
+use anyhow::bail;
+use simshard_client::{Reason, v1};
+use simshard_cluster::MetadataStore;
+use simshard_router::create_corpus;
 use simshard_runtime::shutdown;
 use simshard_simhash::Recipe;
 use tracing::warn;
 
 use super::{roles, side_port};
 use crate::connection::block_on;
-use crate::embedded::{EmbeddedCluster, EmbeddedConfig};
+use crate::embedded::{EmbeddedCluster, EmbeddedConfig, TIMEOUT};
 use crate::say;
 
 /// The corpus that is there from the start.
@@ -27,30 +31,31 @@ async fn serve(config: EmbeddedConfig) -> anyhow::Result<()> {
     if config.data.is_some() {
         roles::open_enough_files();
     }
+    let max_corpora = config.max_corpora;
     let start = EmbeddedCluster::start(config);
     let Some(cluster) = shutdown.run_until_cancelled(start).await else {
         return Ok(());
     };
     let mut cluster = cluster?;
-    make_corpus(&cluster.url()).await?;
+    make_corpus(cluster.store(), max_corpora).await?;
     say::print(format!("listening on {}", cluster.url()))?;
     let outcome = cluster.run_until(&shutdown).await;
     let stopped = cluster.stop().await;
     outcome.and(stopped)
 }
 
-async fn make_corpus(url: &str) -> Result<(), ClientError> {
+async fn make_corpus(store: Arc<dyn MetadataStore>, max_corpora: usize) -> anyhow::Result<()> {
     let request = v1::CreateCorpusRequest {
         name: CORPUS.to_owned(),
         recipe: Recipe::default().to_string(),
         ..v1::CreateCorpusRequest::default()
     };
-    let created = Client::new(url)?.create_corpus(request).await;
-    let Err(error) = created else {
+    let created = create_corpus(store, max_corpora, &request, TIMEOUT).await;
+    let Err(refused) = created else {
         return Ok(());
     };
-    match error.reason() {
-        Some(Reason::CorpusExists) if error.corpus_state().is_none() => Ok(()),
+    match Reason::of(&refused) {
+        Some(Reason::CorpusExists) if Reason::metadata(&refused, "state").is_none() => Ok(()),
         // Without it the others serve all the same, and can be deleted.
         Some(Reason::TooManyCorpora) => {
             warn!("no corpus {CORPUS}: there are as many corpora as --max-corpora allows");
@@ -58,9 +63,9 @@ async fn make_corpus(url: &str) -> Result<(), ClientError> {
         }
         // Its creation or its deletion was cut short, and can be repeated; or records are lost, and can be restored.
         Some(Reason::CorpusExists | Reason::MetadataFailed) => {
-            warn!("no corpus {CORPUS}: {error}");
+            warn!("no corpus {CORPUS}: {}", refused.message());
             Ok(())
         }
-        _ => Err(error),
+        _ => bail!("{}", refused.message()),
     }
 }

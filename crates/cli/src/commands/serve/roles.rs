@@ -21,7 +21,7 @@ use super::entering::enter;
 use super::patience::{Absence, once_there};
 use super::side_port;
 use crate::connection::block_on;
-use crate::embedded::{self, LISTEN, bind};
+use crate::embedded::{self, LISTEN, bind, url_of};
 use crate::exit::UsageError;
 use crate::say;
 
@@ -47,7 +47,8 @@ async fn serve_node(role: NodeRole) -> anyhow::Result<()> {
         socket,
         shown,
     } = started?;
-    let served = node.serve(announce(socket)?, shutdown).await;
+    let url = url_of(socket.local_addr()?, None);
+    let served = node.serve(announce(socket, &url)?, shutdown).await;
     if let Some(shown) = shown {
         shown.end().await;
     }
@@ -131,10 +132,10 @@ async fn serve_router(role: RouterRole) -> anyhow::Result<()> {
     };
     let store = store?;
     let socket = bind(role.presence, LISTEN)?;
+    let url = url_of(socket.local_addr()?, role.config.tls.as_ref());
     let shown = match &role.metadata {
         Place::Store(keys) => {
-            let address = format!("http://{}", socket.local_addr()?);
-            let show = async |_: &Absence| Ok(show_router(keys, &address).await?);
+            let show = async |_: &Absence| Ok(show_router(keys, &url).await?);
             let shown = shutdown.run_until_cancelled(once_there(show)).await;
             let Some(shown) = shown else {
                 return Ok(());
@@ -143,7 +144,7 @@ async fn serve_router(role: RouterRole) -> anyhow::Result<()> {
         }
         Place::Files(_) | Place::FileAndStore(..) => None,
     };
-    let listener = announce(socket)?;
+    let listener = announce(socket, &url)?;
     let served = simshard_router::serve(role.config, store, listener, shutdown).await;
     if let Some(shown) = shown {
         shown.end().await;
@@ -207,9 +208,9 @@ fn too_few(files: u64) -> String {
 }
 
 /// Lets others connect, and says where on standard output.
-fn announce(socket: TcpSocket) -> anyhow::Result<TcpListener> {
+fn announce(socket: TcpSocket, url: &str) -> anyhow::Result<TcpListener> {
     let listener = embedded::listen(socket, LISTEN)?;
-    say::print(format!("listening on http://{}", listener.local_addr()?))?;
+    say::print(format!("listening on {url}"))?;
     Ok(listener)
 }
 

@@ -295,7 +295,7 @@ fn a_record_that_names_the_store_as_a_previous_one_is_installed() {
         assert_eq!(replicas.epoch(SHARD), epoch);
         assert!(replicas.in_sync().is_empty());
         // The one after does not name it, and is its business all the same.
-        let record = records[&SHARD].after(Step::Keep, 10, |_| epoch, |_| false);
+        let record = records[&SHARD].after(Step::Adjust, 10, |_| epoch, |_| false);
         let records = ShardRecords::from([(SHARD, Arc::new(record.unwrap()))]);
         let news = replicas.news(&records, |_, _| Epoch::NONE).unwrap();
         assert_eq!(news.len(), 1);

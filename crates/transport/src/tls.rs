@@ -1,0 +1,253 @@
+//! TLS for the connections of a server: certificates from PEM files, which may be replaced while it serves.
+//!
+//! # Invariants
+//! - TL1: a handshake that fails ends its connection alone. One that takes too long ends like a connection that never
+//!   begins HTTP.
+//! - TL2: a connection uses the certificates that the files held when it was made, a few seconds late. If they become
+//!   unusable, those before them are used on.
+//! - TL3: nothing older than TLS 1.3 is spoken. Where authorities for clients are named, a client without a certificate
+//!   of theirs is refused.
+
+use std::convert::Infallible;
+use std::fmt;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::RwLock;
+use tokio::time::{MissedTickBehavior, interval};
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::rustls::crypto::ring;
+use tokio_rustls::rustls::pki_types::pem::{self, PemObject};
+use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use tokio_rustls::rustls::server::{VerifierBuilderError, WebPkiClientVerifier};
+use tokio_rustls::rustls::version::TLS13;
+use tokio_rustls::rustls::{self, RootCertStore, ServerConfig};
+use tracing::{info, warn};
+
+/// The protocols of HTTP that a client may choose.
+const PROTOCOLS: [&[u8]; 2] = [b"h2", b"http/1.1"];
+
+/// How often the files are looked at.
+const LOOK: Duration = Duration::from_secs(5);
+
+/// The files of a server's certificates, all in PEM.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TlsFiles {
+    /// The certificate by which clients know the server, and those between it and its authority.
+    pub certificate: PathBuf,
+    /// The private key of the certificate.
+    pub key: PathBuf,
+    /// The authorities of clients. With them, only clients with a certificate of theirs are served.
+    pub client_authorities: Option<PathBuf>,
+}
+
+/// Why TLS cannot be served by some files.
+#[derive(Debug, thiserror::Error)]
+pub enum TlsError {
+    /// A file cannot be read.
+    #[error("cannot read {}", file.display())]
+    Unreadable {
+        /// Its path.
+        file: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// A file lacks what it should hold.
+    #[error("{} holds no {what} in PEM", file.display())]
+    Missing {
+        /// Its path.
+        file: PathBuf,
+        /// What it should hold.
+        what: &'static str,
+    },
+    /// What it holds is malformed.
+    #[error("{} is no PEM file of certificates or of a key", file.display())]
+    Malformed {
+        /// Its path.
+        file: PathBuf,
+        /// Why.
+        source: pem::Error,
+    },
+    /// The key and the certificate cannot be used.
+    #[error("{} and {} cannot be used together", certificate.display(), key.display())]
+    Pair {
+        /// The certificate's file.
+        certificate: PathBuf,
+        /// The key's file.
+        key: PathBuf,
+        /// Why.
+        source: rustls::Error,
+    },
+    /// The authorities of clients cannot be used.
+    #[error("{} cannot be used as authorities of clients", file.display())]
+    Authorities {
+        /// Their file.
+        file: PathBuf,
+        /// Why.
+        source: VerifierBuilderError,
+    },
+}
+
+/// What a server needs for TLS. Clones share it.
+#[derive(Clone)]
+pub struct Tls {
+    files: TlsFiles,
+    current: Arc<RwLock<Current>>,
+}
+
+/// The files as they were read last, and what was made of those that could be used.
+struct Current {
+    read: Contents,
+    config: Arc<ServerConfig>,
+}
+
+/// The bytes of the files.
+#[derive(Clone, PartialEq, Eq)]
+struct Contents {
+    certificate: Vec<u8>,
+    key: Vec<u8>,
+    client_authorities: Option<Vec<u8>>,
+}
+
+impl fmt::Debug for Tls {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut shown = f.debug_struct("Tls");
+        shown.field("files", &self.files).finish_non_exhaustive()
+    }
+}
+
+impl Tls {
+    /// Reads the files.
+    ///
+    /// # Errors
+    /// If TLS cannot be served by them.
+    pub fn load(files: TlsFiles) -> Result<Self, TlsError> {
+        let read = files.read()?;
+        let config = Arc::new(files.config(&read)?);
+        let current = Arc::new(RwLock::new(Current { read, config }));
+        Ok(Self { files, current })
+    }
+
+    /// What the next connection begins with.
+    pub(super) fn acceptor(&self) -> TlsAcceptor {
+        TlsAcceptor::from(Arc::clone(&self.current.read().config))
+    }
+
+    /// Reads the files again and again, for the connections to come.
+    pub(super) async fn follow(&self) -> Infallible {
+        let mut looks = interval(LOOK);
+        looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut failed = false;
+        loop {
+            looks.tick().await;
+            match self.refresh() {
+                Ok(changed) => {
+                    if changed {
+                        info!(certificate = %self.files.certificate.display(), "certificates were read again");
+                    }
+                    failed = false;
+                }
+                // It is told once.
+                Err(error) if !failed => {
+                    let error: &dyn std::error::Error = &error;
+                    warn!(error, "certificates cannot be used: the earlier ones are");
+                    failed = true;
+                }
+                Err(_known) => {}
+            }
+        }
+    }
+
+    /// Reads the files again; returns whether they have changed.
+    fn refresh(&self) -> Result<bool, TlsError> {
+        let read = self.files.read()?;
+        if read == self.current.read().read {
+            return Ok(false);
+        }
+        let config = Arc::new(self.files.config(&read)?);
+        *self.current.write() = Current { read, config };
+        Ok(true)
+    }
+}
+
+impl TlsFiles {
+    fn read(&self) -> Result<Contents, TlsError> {
+        let read = |file: &PathBuf| {
+            fs::read(file).map_err(|source| TlsError::Unreadable {
+                file: file.clone(),
+                source,
+            })
+        };
+        Ok(Contents {
+            certificate: read(&self.certificate)?,
+            key: read(&self.key)?,
+            client_authorities: self.client_authorities.as_ref().map(read).transpose()?,
+        })
+    }
+
+    fn config(&self, contents: &Contents) -> Result<ServerConfig, TlsError> {
+        let provider = Arc::new(ring::default_provider());
+        let builder = ServerConfig::builder_with_provider(Arc::clone(&provider))
+            .with_protocol_versions(&[&TLS13])
+            .map_err(|source| self.unusable(source))?;
+        let builder = match (&self.client_authorities, &contents.client_authorities) {
+            (Some(file), Some(pem)) => {
+                let authorities = Arc::new(authorities(file, pem)?);
+                let verifier =
+                    WebPkiClientVerifier::builder_with_provider(authorities, provider).build();
+                let verifier = verifier.map_err(|source| TlsError::Authorities {
+                    file: file.clone(),
+                    source,
+                })?;
+                builder.with_client_cert_verifier(verifier)
+            }
+            (None, _) | (_, None) => builder.with_no_client_auth(),
+        };
+        let chain = certificates(&self.certificate, &contents.certificate)?;
+        let key = PrivateKeyDer::from_pem_slice(&contents.key)
+            .map_err(|source| malformed(&self.key, "private key", source))?;
+        let mut config = builder
+            .with_single_cert(chain, key)
+            .map_err(|source| self.unusable(source))?;
+        config.alpn_protocols = PROTOCOLS.map(Vec::from).to_vec();
+        Ok(config)
+    }
+
+    fn unusable(&self, source: rustls::Error) -> TlsError {
+        TlsError::Pair {
+            certificate: self.certificate.clone(),
+            key: self.key.clone(),
+            source,
+        }
+    }
+}
+
+fn authorities(file: &Path, pem: &[u8]) -> Result<RootCertStore, TlsError> {
+    let mut store = RootCertStore::empty();
+    store.add_parsable_certificates(certificates(file, pem)?);
+    Ok(store)
+}
+
+fn certificates(file: &Path, pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, TlsError> {
+    const WHAT: &str = "certificate";
+    let found: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(pem).collect();
+    let found = found.map_err(|source| malformed(file, WHAT, source))?;
+    if found.is_empty() {
+        let file = file.to_owned();
+        return Err(TlsError::Missing { file, what: WHAT });
+    }
+    Ok(found)
+}
+
+fn malformed(file: &Path, what: &'static str, source: pem::Error) -> TlsError {
+    let file = file.to_owned();
+    match source {
+        pem::Error::NoItemsFound => TlsError::Missing { file, what },
+        source => TlsError::Malformed { file, source },
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,202 @@
+//! Certificates that are made here, and clients that shake hands by them.
+
+use std::sync::LazyLock;
+
+use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
+use tokio::io::{AsyncReadExt, AsyncWriteExt, duplex};
+use tokio_rustls::TlsConnector;
+use tokio_rustls::rustls::ClientConfig;
+use tokio_rustls::rustls::version::TLS12;
+
+use super::*;
+
+/// An authority, and what it signs.
+struct Authority {
+    pem: String,
+    issuer: Issuer<'static, KeyPair>,
+}
+
+/// The one that all tests trust.
+static TRUSTED: LazyLock<Authority> = LazyLock::new(Authority::new);
+
+impl Authority {
+    fn new() -> Self {
+        let mut params = CertificateParams::new(Vec::new()).unwrap();
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        let key = KeyPair::generate().unwrap();
+        let pem = params.self_signed(&key).unwrap().pem();
+        let issuer = Issuer::new(params, key);
+        Self { pem, issuer }
+    }
+
+    /// A certificate and its key.
+    fn signs(&self) -> [String; 2] {
+        let key = KeyPair::generate().unwrap();
+        let params = CertificateParams::new(vec!["localhost".to_owned()]).unwrap();
+        let certificate = params.signed_by(&key, &self.issuer).unwrap();
+        [certificate.pem(), key.serialize_pem()]
+    }
+}
+
+/// The files of a server that the authority vouches for.
+struct Folder(tempfile::TempDir);
+
+impl Folder {
+    fn new() -> Self {
+        let folder = Self(tempfile::tempdir().unwrap());
+        folder.write_pair(&TRUSTED.signs());
+        fs::write(folder.path("clients.pem"), &TRUSTED.pem).unwrap();
+        folder
+    }
+
+    fn path(&self, file: &str) -> PathBuf {
+        self.0.path().join(file)
+    }
+
+    fn write_pair(&self, [certificate, key]: &[String; 2]) {
+        fs::write(self.path("server.pem"), certificate).unwrap();
+        fs::write(self.path("server.key"), key).unwrap();
+    }
+
+    fn files(&self, client_authorities: Option<&str>) -> TlsFiles {
+        TlsFiles {
+            certificate: self.path("server.pem"),
+            key: self.path("server.key"),
+            client_authorities: client_authorities.map(|file| self.path(file)),
+        }
+    }
+}
+
+/// A client that trusts the authority, and may have a certificate.
+fn client(identity: Option<[String; 2]>) -> TlsConnector {
+    client_of(&TLS13, identity)
+}
+
+fn client_of(
+    version: &'static rustls::SupportedProtocolVersion,
+    identity: Option<[String; 2]>,
+) -> TlsConnector {
+    let trusted = authorities(Path::new("trusted"), TRUSTED.pem.as_bytes()).unwrap();
+    let builder = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
+        .with_protocol_versions(&[version])
+        .unwrap()
+        .with_root_certificates(trusted);
+    let config = match identity {
+        None => builder.with_no_client_auth(),
+        Some([certificate, key]) => {
+            let chain = certificates(Path::new("client"), certificate.as_bytes()).unwrap();
+            let key = PrivateKeyDer::from_pem_slice(key.as_bytes()).unwrap();
+            builder.with_client_auth_cert(chain, key).unwrap()
+        }
+    };
+    TlsConnector::from(Arc::new(config))
+}
+
+/// What a client hears that says a word; the server says it back. With it comes the server's certificate.
+async fn echo(tls: &Tls, client: TlsConnector) -> std::io::Result<CertificateDer<'static>> {
+    let (near, far) = duplex(1 << 16);
+    let accepted = tls.acceptor().accept(far);
+    let serve = async {
+        let mut stream = accepted.await?;
+        let mut word = [0; 5];
+        stream.read_exact(&mut word).await?;
+        stream.write_all(&word).await?;
+        stream.flush().await
+    };
+    let ask = async {
+        let mut stream = client
+            .connect("localhost".try_into().unwrap(), near)
+            .await?;
+        stream.write_all(b"hello").await?;
+        let mut word = [0; 5];
+        stream.read_exact(&mut word).await?;
+        assert_eq!(&word, b"hello");
+        let (_, connection) = stream.get_ref();
+        Ok(connection.peer_certificates().unwrap()[0].clone())
+    };
+    let (served, asked) = tokio::join!(serve, ask);
+    asked.and_then(|certificate| served.map(|()| certificate))
+}
+
+#[tokio::test]
+async fn a_client_that_trusts_the_authority_is_served() {
+    let tls = Tls::load(Folder::new().files(None)).unwrap();
+    echo(&tls, client(None)).await.unwrap();
+    let [certificate, key] = Authority::new().signs();
+    let folder = Folder::new();
+    folder.write_pair(&[certificate, key]);
+    let tls = Tls::load(folder.files(None)).unwrap();
+    let refused = echo(&tls, client(None)).await.unwrap_err().to_string();
+    assert!(refused.contains("certificate"), "{refused}");
+}
+
+/// TL3.
+#[tokio::test]
+async fn an_older_version_is_not_spoken() {
+    let tls = Tls::load(Folder::new().files(None)).unwrap();
+    echo(&tls, client_of(&TLS12, None)).await.unwrap_err();
+}
+
+/// TL3.
+#[tokio::test]
+async fn a_client_needs_a_certificate_of_the_authorities_that_are_named() {
+    let tls = Tls::load(Folder::new().files(Some("clients.pem"))).unwrap();
+    echo(&tls, client(Some(TRUSTED.signs()))).await.unwrap();
+    echo(&tls, client(None)).await.unwrap_err();
+    let stranger = Authority::new().signs();
+    echo(&tls, client(Some(stranger))).await.unwrap_err();
+}
+
+/// TL2.
+#[tokio::test]
+async fn certificates_are_replaced_while_they_are_served() {
+    let folder = Folder::new();
+    let tls = Tls::load(folder.files(None)).unwrap();
+    let first = echo(&tls, client(None)).await.unwrap();
+    assert!(!tls.refresh().unwrap(), "nothing has changed");
+    let [certificate, key] = TRUSTED.signs();
+    fs::write(folder.path("server.pem"), &certificate).unwrap();
+    let half_replaced = tls.refresh().unwrap_err();
+    assert!(
+        matches!(half_replaced, TlsError::Pair { .. }),
+        "{half_replaced}"
+    );
+    assert_eq!(echo(&tls, client(None)).await.unwrap(), first);
+    fs::write(folder.path("server.key"), &key).unwrap();
+    assert!(tls.refresh().unwrap());
+    assert_ne!(echo(&tls, client(None)).await.unwrap(), first);
+}
+
+/// TL2.
+#[tokio::test(start_paused = true)]
+async fn files_are_looked_at_again_and_again() {
+    let folder = Folder::new();
+    let tls = Tls::load(folder.files(None)).unwrap();
+    let first = echo(&tls, client(None)).await.unwrap();
+    let clone = tls.clone();
+    let follower = tokio::spawn(async move { match clone.follow().await {} });
+    folder.write_pair(&TRUSTED.signs());
+    tokio::time::sleep(2 * LOOK).await;
+    assert_ne!(echo(&tls, client(None)).await.unwrap(), first);
+    follower.abort();
+}
+
+#[test]
+fn files_that_are_of_no_use_are_named() {
+    let folder = Folder::new();
+    let refused = |files: TlsFiles| Tls::load(files).unwrap_err().to_string();
+    let mut files = folder.files(None);
+    files.key = folder.path("nothing.key");
+    assert!(refused(files).contains("cannot read"));
+    let mut files = folder.files(None);
+    files.key = folder.path("server.pem");
+    let said = refused(files);
+    assert!(said.contains("holds no private key"), "{said}");
+    let mut files = folder.files(None);
+    files.certificate = folder.path("server.key");
+    let said = refused(files);
+    assert!(said.contains("holds no certificate"), "{said}");
+    fs::write(folder.path("torn.pem"), "-----BEGIN CERTIFICATE-----\n%%%").unwrap();
+    let said = refused(folder.files(Some("torn.pem")));
+    assert!(said.contains("torn.pem"), "{said}");
+}
