@@ -43,14 +43,7 @@ pub async fn run() -> anyhow::Result<()> {
     let shutdown = shutdown::on_signals()?;
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
     println!("listening on http://{}", listener.local_addr()?);
-    let interface = Interface {
-        descriptors: CORPUS_SERVICE_DESCRIPTORS,
-        beside: Default::default(),
-        observed: Observed::default(),
-        admits_itself: None,
-        web: None,
-        tls: None,
-    };
+    let interface = Interface::new(CORPUS_SERVICE_DESCRIPTORS, Observed::default());
     let (_ready, is_ready) = watch::channel(true);
     let budget = Budget::new(IN_FLIGHT_BYTES);
     serve(

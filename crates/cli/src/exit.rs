@@ -112,7 +112,7 @@ fn is_bad_registration(error: &RegistrationError) -> bool {
     match error {
         RegistrationError::Stale { .. } | RegistrationError::Replaced { .. } => true,
         // It may end, or be started again.
-        RegistrationError::Runs { .. } | RegistrationError::Removed { .. } => false,
+        RegistrationError::Runs { .. } | RegistrationError::Removed => false,
         RegistrationError::Kept { refused, .. } => is_bad_registration(refused),
         RegistrationError::Metadata(error) => is_operators_mistake(error),
         RegistrationError::Open(error) => is_bad_directory(error),

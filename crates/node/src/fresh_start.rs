@@ -105,7 +105,7 @@ fn may_be_replaced(refused: &RegistrationError) -> bool {
         RegistrationError::Open(error) => has_failed(error) || has_no_copy(error),
         RegistrationError::Kept { .. }
         | RegistrationError::Replaced { .. }
-        | RegistrationError::Removed { .. }
+        | RegistrationError::Removed
         | RegistrationError::Runs { .. }
         | RegistrationError::Metadata(_) => false,
     }

@@ -56,10 +56,9 @@ pub enum RegistrationError {
     )]
     Runs { path: PathBuf, address: String },
     #[error(
-        "{}: this node was taken out of the cluster while it ran, and ends; start it again, and it registers anew, or leave \
-         it stopped", path.display()
+        "this node was taken out of the cluster while it ran: start it again, and it registers anew"
     )]
-    Removed { path: PathBuf },
+    Removed,
     #[error("{refused}; {obstacle}")]
     Kept {
         refused: Box<Self>,
@@ -199,8 +198,7 @@ impl Registration {
         loop {
             let registered = followed.borrow_and_update().node_of(self.store.id).cloned();
             if registered.is_none() && was_seen {
-                let path = self.path.clone();
-                return RegistrationError::Removed { path };
+                return RegistrationError::Removed;
             }
             was_seen |= registered.is_some();
             if let Some(other) = registered.filter(|other| other.address != self.store.address) {
@@ -563,10 +561,7 @@ pub(crate) mod tests {
             ended = started.keep_registered(followed) => ended,
             () = taken_out => unreachable!(),
         };
-        assert!(
-            matches!(ended, RegistrationError::Removed { .. }),
-            "{ended}"
-        );
+        assert!(matches!(ended, RegistrationError::Removed), "{ended}");
     }
 
     /// RG2.

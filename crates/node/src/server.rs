@@ -190,12 +190,8 @@ impl Node {
         let served = transport::serve(
             service(grpc),
             Interface {
-                descriptors: SHARD_SERVICE_DESCRIPTORS,
-                beside: Default::default(),
-                observed: config.observed,
                 admits_itself: Some(WORK_PATH),
-                web: None,
-                tls: None,
+                ..Interface::new(SHARD_SERVICE_DESCRIPTORS, config.observed)
             },
             listener,
             Budget::new(config.in_flight_bytes),

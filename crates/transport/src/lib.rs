@@ -109,6 +109,21 @@ pub struct Interface {
     pub tls: Option<Tls>,
 }
 
+impl Interface {
+    /// gRPC of one service, and nothing beside it.
+    #[must_use]
+    pub fn new(descriptors: &'static [u8], observed: Observed) -> Self {
+        Self {
+            descriptors,
+            beside: Routes::default(),
+            observed,
+            admits_itself: None,
+            web: None,
+            tls: None,
+        }
+    }
+}
+
 /// Serves a service, its health and its description on a listener, within a budget of memory, until
 /// `shutdown`. Its health says whether it is `ready`; it is served before that, too. At the end, requests in flight have
 /// `grace` to finish, and no longer: a connection that never says anything could hold a server up for ever.
@@ -161,15 +176,9 @@ where
         shutdown.cancelled().await;
         tokio::time::sleep(grace).await;
     };
-    let certificates = async {
-        match &interface.tls {
-            Some(tls) => tls.follow().await,
-            None => std::future::pending().await,
-        }
-    };
     tokio::select! {
         result = server => Ok(result?),
-        never = certificates => match never {},
+        never = tls::follow(interface.tls.as_ref()) => match never {},
         () = cut_off => {
             warn!(service = S::NAME, ?grace, "requests in flight were cut off");
             Ok(())

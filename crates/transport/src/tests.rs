@@ -153,12 +153,8 @@ async fn listen() -> (SocketAddr, Slow, Serving) {
         let budget = Budget::new(usize::MAX);
         let never = CancellationToken::new();
         let interface = Interface {
-            observed: Observed::default(),
-            descriptors: CORPUS_SERVICE_DESCRIPTORS,
-            beside: Default::default(),
-            admits_itself: None,
             web: Some(Web::default()),
-            tls: None,
+            ..Interface::new(CORPUS_SERVICE_DESCRIPTORS, Observed::default())
         };
         let ready = watch::channel(true).1;
         serve(service, interface, listener, budget, ready, &never, QUIET).await

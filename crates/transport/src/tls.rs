@@ -11,6 +11,7 @@
 use std::convert::Infallible;
 use std::fmt;
 use std::fs;
+use std::future::pending;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -136,7 +137,7 @@ impl Tls {
     }
 
     /// Reads the files again and again, for the connections to come.
-    pub(super) async fn follow(&self) -> Infallible {
+    async fn follow(&self) -> Infallible {
         let mut looks = interval(LOOK);
         looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut failed = false;
@@ -169,6 +170,14 @@ impl Tls {
         let config = Arc::new(self.files.config(&read)?);
         *self.current.write() = Current { read, config };
         Ok(true)
+    }
+}
+
+/// Keeps certificates as their files have them, where there are any.
+pub(super) async fn follow(tls: Option<&Tls>) -> Infallible {
+    match tls {
+        Some(tls) => tls.follow().await,
+        None => pending().await,
     }
 }
 
@@ -243,10 +252,10 @@ fn certificates(file: &Path, pem: &[u8]) -> Result<Vec<CertificateDer<'static>>,
 
 fn malformed(file: &Path, what: &'static str, source: pem::Error) -> TlsError {
     let file = file.to_owned();
-    match source {
-        pem::Error::NoItemsFound => TlsError::Missing { file, what },
-        source => TlsError::Malformed { file, source },
+    if matches!(source, pem::Error::NoItemsFound) {
+        return TlsError::Missing { file, what };
     }
+    TlsError::Malformed { file, source }
 }
 
 #[cfg(test)]

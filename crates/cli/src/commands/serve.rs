@@ -6,6 +6,7 @@ mod entering;
 mod patience;
 mod roles;
 mod side_port;
+mod tls;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -18,6 +19,7 @@ use simshard_runtime::allocator;
 use simshard_runtime::logging::{self, Level, LogFormat};
 
 pub use config::{RawNodeConfig, RawRouterConfig};
+pub use tls::TlsArgs;
 
 use crate::args::EtcdAccessArgs;
 
@@ -88,21 +90,6 @@ pub struct LimitArgs {
         value_delimiter = ','
     )]
     pub allow_origin: Vec<Origin>,
-}
-
-/// The certificates of a router, in both roles that have one.
-#[derive(Args, Clone, Debug, Default)]
-pub struct TlsArgs {
-    /// The certificate by which clients know the router, a PEM file with those between it and its authority; clients then
-    /// connect by https://. It is read again when it changes
-    #[arg(long, value_name = "FILE", env = "SIMSHARD_TLS_CERT", value_hint = ValueHint::FilePath)]
-    pub tls_cert: Option<PathBuf>,
-    /// The private key of that certificate, a PEM file
-    #[arg(long, value_name = "FILE", env = "SIMSHARD_TLS_KEY", value_hint = ValueHint::FilePath)]
-    pub tls_key: Option<PathBuf>,
-    /// Certificates of the authorities of clients, a PEM file: only clients that have a certificate of theirs are served
-    #[arg(long, value_name = "FILE", env = "SIMSHARD_TLS_CLIENT_CA", value_hint = ValueHint::FilePath)]
-    pub tls_client_ca: Option<PathBuf>,
 }
 
 /// The settings of a node, in both roles that have one.

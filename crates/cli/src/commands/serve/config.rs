@@ -10,14 +10,13 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use simshard_cluster::{KeyValueStore, key_values_with};
 use simshard_node::{NodeConfig, StorageOptions, Takeover};
-use simshard_router::{Origin, RouterConfig, Tls, TlsFiles, Web};
-use simshard_runtime::causes::with_causes;
+use simshard_router::{Origin, RouterConfig, Web};
 use simshard_runtime::config::load;
 use simshard_runtime::observed::Observed;
 use simshard_topology::NodeId;
 
 use super::{NodeArgs, RoleArgs, RouterRoleArgs, ServeArgs, TlsArgs, seconds, threads_or_cores};
-use crate::args::{EtcdAccessArgs, pem};
+use crate::args::EtcdAccessArgs;
 use crate::embedded::{
     DRAIN, EMBEDDED_NODE, EmbeddedConfig, IN_FLIGHT_BYTES, MAX_CORPORA, TIMEOUT,
 };
@@ -176,7 +175,7 @@ pub(super) fn embedded(args: &ServeArgs) -> anyhow::Result<EmbeddedConfig> {
         drain: drain(args.process.drain_seconds),
         observed: Observed::default(),
         web: web(&args.limits.allow_origin),
-        tls: tls(args.tls.clone())?,
+        tls: args.tls.clone().load()?,
     })
 }
 
@@ -251,7 +250,7 @@ pub(super) fn router(args: &RouterRoleArgs) -> anyhow::Result<RouterRole> {
         } else {
             &args.limits.allow_origin
         }),
-        tls: tls(TlsArgs {
+        tls: TlsArgs {
             tls_cert: path(&args.role, args.tls.tls_cert.as_ref(), file.tls_cert),
             tls_key: path(&args.role, args.tls.tls_key.as_ref(), file.tls_key),
             tls_client_ca: path(
@@ -259,7 +258,8 @@ pub(super) fn router(args: &RouterRoleArgs) -> anyhow::Result<RouterRole> {
                 args.tls.tls_client_ca.as_ref(),
                 file.tls_client_ca,
             ),
-        })?,
+        }
+        .load()?,
     };
     Ok(Role {
         metadata: place(&args.role, file.cluster, file.metadata, access)?,
@@ -354,24 +354,6 @@ fn storage(memtable_mib: Option<u32>) -> Result<StorageOptions, UsageError> {
 fn web(allowed_origins: &[Origin]) -> Web {
     let allowed_origins = allowed_origins.to_vec();
     Web { allowed_origins }
-}
-
-/// What the files hold.
-fn tls(files: TlsArgs) -> Result<Option<Tls>, UsageError> {
-    let files = match (files.tls_cert, files.tls_key, files.tls_client_ca) {
-        (Some(certificate), Some(key), client_authorities) => TlsFiles {
-            certificate,
-            key,
-            client_authorities,
-        },
-        (None, None, None) => return Ok(None),
-        (Some(_), None, _) => return Err(pem::missing("--tls-key", "--tls-cert")),
-        (None, Some(_), _) => return Err(pem::missing("--tls-cert", "--tls-key")),
-        (None, None, Some(_)) => return Err(pem::missing("--tls-cert", "--tls-client-ca")),
-    };
-    let tls = Tls::load(files);
-    tls.map(Some)
-        .map_err(|error| UsageError(with_causes(&error)))
 }
 
 fn max_corpora(corpora: Option<u32>) -> Result<usize, UsageError> {

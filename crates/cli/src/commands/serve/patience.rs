@@ -58,7 +58,7 @@ fn is_away(error: &anyhow::Error) -> bool {
             RegistrationError::Stale { .. }
             | RegistrationError::Kept { .. }
             | RegistrationError::Replaced { .. }
-            | RegistrationError::Removed { .. }
+            | RegistrationError::Removed
             | RegistrationError::Runs { .. }
             | RegistrationError::Open(_),
         )
