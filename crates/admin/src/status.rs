@@ -42,7 +42,7 @@ impl Admin<'_> {
         let upgrade = Upgrade::read(keys).await?;
         let states: Vec<CorpusState> = corpora.records().map(|record| record.state).collect();
         Ok(vec![
-            wishes.metadata(),
+            wishes.metadata(&asked),
             nodes(&records, &wishes, &asked),
             searches(&records, &asked),
             changes(&records, &asked),

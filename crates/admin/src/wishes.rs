@@ -3,13 +3,14 @@
 use serde_json::json;
 use simshard_cluster::{
     KeyValueStore, MetadataError, MetadataErrorKind, PlanState, StagedPlan, Targets, clashes,
-    node_settings, paused, registered_stores, staged_plan, targets,
+    node_settings, paused, staged_plan, targets,
 };
 use simshard_runtime::terminal::counted;
 use simshard_topology::NodeId;
 
 use crate::finding::{Finding, finding};
 use crate::layout::Layout;
+use crate::nodes::Asked;
 use crate::{Admin, AdminError};
 
 /// What operators have set.
@@ -53,9 +54,7 @@ impl Admin<'_> {
 impl Wishes {
     pub(crate) async fn read(keys: &dyn KeyValueStore) -> Result<Self, MetadataError> {
         let mut damage = Vec::new();
-        let clashes = clashes(&registered_stores(keys).await?);
         let mut on_bad = |error: &MetadataError| damage.push(error.to_string());
-        clashes.iter().for_each(&mut on_bad);
         let targets = targets(keys, &mut on_bad).await?;
         let settings = node_settings(keys, &mut on_bad).await?.into_iter();
         let drained = settings.filter(|(_, settings)| settings.is_drained);
@@ -79,15 +78,18 @@ impl Wishes {
         })
     }
 
-    /// Whether all of it is understood. It could be read, so the metadata has answered.
-    pub(crate) fn metadata(&self) -> Finding {
-        let facts = json!({ "damaged": self.damage });
-        let details = if self.damage.is_empty() {
+    /// Whether all of it is understood, and the stores do not clash. It could be read, so the metadata has answered.
+    pub(crate) fn metadata(&self, asked: &Asked) -> Finding {
+        let clashes = clashes(asked.iter().map(|(store, _)| store));
+        let clashes = clashes.iter().map(ToString::to_string);
+        let damage: Vec<String> = self.damage.iter().cloned().chain(clashes).collect();
+        let facts = json!({ "damaged": damage });
+        let details = if damage.is_empty() {
             "answers".to_owned()
         } else {
-            format!("answers; {}", self.damage.join("; "))
+            format!("answers; {}", damage.join("; "))
         };
-        finding("metadata", self.damage.is_empty(), details, facts)
+        finding("metadata", damage.is_empty(), details, facts)
     }
 
     /// What becomes of the plan that is staged, if one is.

@@ -136,7 +136,7 @@ pub(crate) fn check_apart<'a>(
 }
 
 /// The stores that have the node or the address of an earlier one, or no address: one of both is damaged.
-pub fn clashes(stores: &[RegisteredStore]) -> Vec<MetadataError> {
+pub fn clashes<'a>(stores: impl IntoIterator<Item = &'a RegisteredStore>) -> Vec<MetadataError> {
     let (mut apart, mut clashes) = (Vec::new(), Vec::new());
     for store in stores {
         match check_apart(store, apart.iter().copied()) {

@@ -17,6 +17,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::RwLock;
+use tokio::task::spawn_blocking;
 use tokio::time::{MissedTickBehavior, interval};
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::crypto::ring;
@@ -143,7 +144,12 @@ impl Tls {
         let mut failed = false;
         loop {
             looks.tick().await;
-            match self.refresh() {
+            let tls = self.clone();
+            // It fails only as the runtime ends.
+            let Ok(refreshed) = spawn_blocking(move || tls.refresh()).await else {
+                continue;
+            };
+            match refreshed {
                 Ok(changed) => {
                     if changed {
                         info!(certificate = %self.files.certificate.display(), "certificates were read again");

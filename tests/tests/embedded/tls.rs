@@ -28,6 +28,11 @@ async fn corpora(url: &str, access: &Access) -> Result<usize, ClientError> {
     client.list_corpora().await.map(|corpora| corpora.len())
 }
 
+fn assert_unanswered(refused: Result<usize, ClientError>) {
+    let error = refused.unwrap_err();
+    assert!(matches!(error, ClientError::NoRouter { .. }), "{error:?}");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn documents_are_found_by_tls_as_without() {
     let certificates = certificates();
@@ -56,8 +61,7 @@ async fn a_client_that_does_not_know_the_authority_or_speaks_no_tls_gets_no_answ
         corpora(&url, &Access::default()).await,
         corpora(&url.replace("https", "http"), &Access::default()).await,
     ] {
-        let error = refused.unwrap_err();
-        assert!(matches!(error, ClientError::NoRouter { .. }), "{error:?}");
+        assert_unanswered(refused);
     }
 }
 
@@ -76,8 +80,7 @@ async fn where_clients_need_certificates_none_is_answered_without() {
         corpora(&url, &access(&own, false)).await,
         corpora(&url, &stranger).await,
     ] {
-        let error = refused.unwrap_err();
-        assert!(matches!(error, ClientError::NoRouter { .. }), "{error:?}");
+        assert_unanswered(refused);
     }
 }
 

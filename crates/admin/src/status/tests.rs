@@ -300,6 +300,21 @@ fn a_forced_shard_that_waits_is_named() {
     assert_eq!(changes(&records, &asked).facts["stuck"], "00-7f,81-ff");
 }
 
+/// Nodes go on with what they knew before: only this tells an operator.
+#[test]
+fn stores_with_one_address_are_named() {
+    let mut asked = asked(&[1, 2, 3]);
+    assert!(Wishes::default().metadata(&asked).is_well);
+    asked[1].0.address = asked[0].0.address.clone();
+    let found = Wishes::default().metadata(&asked);
+    let key = format!("stores/{}", asked[1].0.id);
+    assert!(
+        !found.is_well && found.details.contains(&key),
+        "{}",
+        found.details
+    );
+}
+
 /// Inserts fail there, though all nodes answer.
 #[test]
 fn a_node_whose_disk_is_full_is_named_with_its_shards() {
@@ -590,7 +605,10 @@ async fn drained_nodes_and_the_plan_are_told() {
     ] {
         set(&keys, "staged-plan", &plan(state)).await;
         let wishes = Wishes::read(&keys).await.unwrap();
-        assert_eq!(wishes.metadata().columns(), "metadata\tyes\tanswers");
+        assert_eq!(
+            wishes.metadata(&Vec::new()).columns(),
+            "metadata\tyes\tanswers"
+        );
         let moves = moves(&whole, &wishes, &asked);
         let plan = "no shard is to move; a plan that moves 32 shards";
         assert_eq!(moves.columns(), format!("moves\tyes\t{plan} {expected}"));
@@ -616,7 +634,7 @@ async fn damaged_keys_are_told() {
     for key in damaged {
         set(&keys, key, "{").await;
     }
-    let metadata = Wishes::read(&keys).await.unwrap().metadata();
+    let metadata = Wishes::read(&keys).await.unwrap().metadata(&Vec::new());
     assert!(!metadata.is_well);
     let told = metadata.facts["damaged"].as_array().unwrap();
     assert_eq!(told.len(), damaged.len());

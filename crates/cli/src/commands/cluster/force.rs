@@ -125,9 +125,10 @@ pub(super) fn check_from(cluster: &Cluster, args: &ForceArgs) -> anyhow::Result<
             from.node
         );
     }
-    // Data that no node has now goes by its id. No shard may wait for it any more.
-    let is_id = |name: &&NodeId| is_store_id(name.as_str());
-    for name in args.stopped.iter().filter(|name| !is_id(name)) {
+    let known: BTreeSet<String> = cluster.stores.keys().map(StoreId::to_string).collect();
+    // Data that no node has now goes by its id. It may be that no shard waits for it any more.
+    let is_of_none = |name: &&NodeId| is_store_id(name.as_str()) && !known.contains(name.as_str());
+    for name in args.stopped.iter().filter(|name| !is_of_none(name)) {
         let stopped = cluster.of_node(name)?;
         if cluster.answers(stopped.id) {
             bail!(
