@@ -21,6 +21,7 @@ mod failures;
 pub(crate) mod files;
 mod js;
 pub(crate) mod package;
+mod room;
 mod rust_tests;
 mod scripts;
 

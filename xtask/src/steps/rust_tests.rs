@@ -5,20 +5,25 @@ use std::time::Instant;
 
 use super::earlier;
 use super::failures::Failures;
+use super::room;
 use crate::process;
 use crate::report::{StepOutcome, shown};
 use crate::workspace::Workspace;
 
 pub(super) fn verify(workspace: &Workspace) -> StepOutcome {
+    // Seen before what takes long, and again when all is compiled: that may be on the same disk.
+    if let Err(error) = room::check() {
+        return StepOutcome::from(Err(error));
+    }
     let earlier = match workspace.is_long().then(|| earlier::program(workspace)) {
         Some(Err(error)) => return StepOutcome::from(Err(error)),
         earlier => earlier.and_then(Result::ok),
     };
     let start = Instant::now();
-    for mut tests in [most(workspace), of_processes(workspace)] {
-        if let Err(error) = process::run(tests.arg("--no-run")) {
-            return StepOutcome::from(Err(error));
-        }
+    let mut parts = [most(workspace), of_processes(workspace)].into_iter();
+    let built = parts.try_for_each(|mut tests| process::run(tests.arg("--no-run")));
+    if let Err(error) = built.and_then(|()| room::check()) {
+        return StepOutcome::from(Err(error));
     }
     let compiled = start.elapsed();
 
