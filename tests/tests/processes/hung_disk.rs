@@ -6,13 +6,14 @@ use std::io;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use simshard_testkit::{End, ProcessCluster, Shape, did_nothing};
 use tokio::task::block_in_place;
 
 use crate::failovers::get_acquainted;
 use crate::load::{Load, create};
+use crate::moves::operate;
 use crate::readiness::until_ready;
 use crate::records::until_short;
 
@@ -20,6 +21,9 @@ const NODE: usize = 1;
 
 /// A node takes its disk for hung after five seconds.
 const LONGEST_GAP: Duration = Duration::from_secs(15);
+
+/// What a node with such a disk would give to a scrub does not come before it goes on.
+const LONGEST_SCRUB: Duration = Duration::from_secs(45);
 
 /// If the test cannot end the hanging, this does. What waits for a disk that hangs cannot even be killed.
 const LONGEST_HANG_SECONDS: &str = "60";
@@ -98,7 +102,7 @@ fn run(program: &str, args: &[&str]) -> io::Result<()> {
     Err(io::Error::other(format!("{program}: {said}")))
 }
 
-/// PE7.
+/// PE7. A scrub goes on without it, too.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_node_whose_disk_hangs_leaves_its_shards_and_comes_back() {
     let mut disk = match Disk::mount() {
@@ -118,6 +122,12 @@ async fn a_node_whose_disk_hangs_leaves_its_shards_and_comes_back() {
     get_acquainted(&load).await;
     load.gaps();
     block_in_place(|| disk.hang());
+    // What changes meanwhile is compared, too, and given to the node whose disk hangs.
+    let started = Instant::now();
+    let arguments = "scrub --repair --only replicas --shards 00-03 --settled-seconds 0";
+    operate(&cluster, &Vec::from_iter(arguments.split(' ')));
+    let scrubbed = started.elapsed();
+    assert!(scrubbed < LONGEST_SCRUB, "a scrub took {scrubbed:?}");
     until_short(&cluster, 3).await;
     load.until_more(10).await;
     let gap = load.gaps().changes;

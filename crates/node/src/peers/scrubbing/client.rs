@@ -71,6 +71,16 @@ impl ScrubError {
             may_succeed_later: false,
         }
     }
+
+    /// A store that held it has left it meanwhile.
+    #[must_use]
+    pub fn left() -> Self {
+        Self {
+            message: "a node left it meanwhile, as it died or hung: run this command again"
+                .to_owned(),
+            may_succeed_later: true,
+        }
+    }
 }
 
 impl From<Status> for ScrubError {

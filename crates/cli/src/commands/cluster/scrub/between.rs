@@ -218,9 +218,9 @@ impl<'a> Comparison<'a> {
             let Some(reader) = places.reader(shard) else {
                 return Ok(Err(ScrubError::unregistered().to_string()));
             };
-            let summed =
-                sum_cells_of(&reader.address, reader.id, shard, &self.corpora, versions).await;
-            match summed {
+            let (corpora, only) = (&self.corpora, ShardSet::from_iter([shard]));
+            let summed = sum_cells_of(&reader.address, reader.id, shard, corpora, versions);
+            match places.while_held(self.keys, only, summed).await {
                 Ok(summed) => {
                     self.patience.renew();
                     return Ok(Ok(summed));
@@ -277,7 +277,8 @@ impl<'a> Comparison<'a> {
         let (options, corpora) = (self.manner.options, &self.corpora);
         let others = ShardSet::from_iter([other]);
         let compared = compare_shard(address, *id, shard, others, corpora, options, visit);
-        let compared = compared.await;
+        let both = ShardSet::from_iter([shard, other]);
+        let compared = places.while_held(self.keys, both, compared).await;
         printed?;
         if differences > 0 {
             outcome.differing.insert(other);

@@ -117,7 +117,7 @@ impl<'a> Dropping<'a> {
             let before = left.len();
             let waiting: ShardSet = left.keys().copied().collect();
             let asked = places.readers(waiting).into_iter();
-            let asked = asked.map(|(store, shards)| self.ask(store, shards, goal));
+            let asked = asked.map(|(store, shards)| self.ask(&places, store, shards, goal));
             for (shard, problem) in join_all(asked).await.into_iter().flatten() {
                 match problem {
                     Some(problem) => drop(left.insert(shard, problem)),
@@ -138,6 +138,7 @@ impl<'a> Dropping<'a> {
     /// Has a node bring shards to the goal, some at once. Answers what is wrong with each, if something is.
     async fn ask(
         &self,
+        places: &Places,
         store: &RegisteredStore,
         shards: ShardSet,
         goal: Goal,
@@ -146,7 +147,8 @@ impl<'a> Dropping<'a> {
         let shards: Vec<ShardId> = shards.iter().collect();
         for some in shards.chunks(AT_ONCE) {
             let asked = some.iter().copied().collect();
-            let reached = settle_shards(&store.address, store.id, asked, self.until, goal).await;
+            let reached = settle_shards(&store.address, store.id, asked, self.until, goal);
+            let reached = places.while_held(self.keys, asked, reached).await;
             answers.extend(some.iter().map(|shard| {
                 let problem = match &reached {
                     Ok(left) => left.get(shard).cloned(),

@@ -99,6 +99,39 @@ impl Places {
             .filter_map(|store| self.stores.get(&store))
     }
 
+    /// Awaits what nodes do with shards. It fails once a store that held one of them in sync no longer does: what waits
+    /// for a node that hangs may wait for ever.
+    pub(super) async fn while_held<T>(
+        &self,
+        keys: &dyn KeyValueStore,
+        shards: ShardSet,
+        work: impl Future<Output = Result<T, ScrubError>>,
+    ) -> Result<T, ScrubError> {
+        tokio::select! {
+            done = work => done,
+            () = self.until_left(keys, shards) => Err(ScrubError::left()),
+        }
+    }
+
+    async fn until_left(&self, keys: &dyn KeyValueStore, shards: ShardSet) {
+        loop {
+            sleep(PAUSE).await;
+            // While the metadata is away, nodes stay in the records.
+            let Ok(now) = shard_records(keys).await else {
+                continue;
+            };
+            let has_left = |shard: ShardId| {
+                let before = self.records.get(&shard);
+                let mut before = before.into_iter().flat_map(|record| &record.in_sync);
+                let now = now.get(&shard);
+                !before.all(|entry| now.is_some_and(|now| now.in_sync(entry.store).is_some()))
+            };
+            if shards.iter().any(has_left) {
+                return;
+            }
+        }
+    }
+
     /// The highest version up to which any shard is settled.
     pub(super) fn settled(&self) -> Version {
         let settled = self.records.values().map(|record| record.settled);

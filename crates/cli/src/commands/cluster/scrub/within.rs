@@ -90,14 +90,9 @@ impl Comparison<'_> {
                 outcome.shown.push(told(shard, &difference, places));
             }
         };
-        let scrubbed = scrub_shard(
-            &reader.address,
-            reader.id,
-            shard,
-            self.manner.options,
-            visit,
-        )
-        .await;
+        let (options, only) = (self.manner.options, ShardSet::from_iter([shard]));
+        let scrubbed = scrub_shard(&reader.address, reader.id, shard, options, visit);
+        let scrubbed = places.while_held(self.keys, only, scrubbed).await;
         printed?;
         outcome.may_succeed_later = scrubbed
             .as_ref()
