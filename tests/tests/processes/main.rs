@@ -43,6 +43,7 @@ mod nemesis;
 mod older_directories;
 mod on_demand;
 mod open_files;
+mod outcomes;
 mod readiness;
 mod rebuilt;
 mod records;

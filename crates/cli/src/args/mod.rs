@@ -23,7 +23,7 @@ pub use etcd_access::EtcdAccessArgs;
 pub use expected_recipe::ExpectedRecipeArgs;
 pub use fingerprint::GivenFingerprint;
 pub use input::InputArgs;
-pub use json::JsonArgs;
+pub use json::{JsonArgs, OutcomeArgs};
 pub(crate) use plan::Plan;
 pub use read::{ReadArgs, SelectionArgs};
 pub use recipe::RecipeArgs;

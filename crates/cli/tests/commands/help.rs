@@ -45,6 +45,21 @@ fn what_follows_the_arguments_fits_a_terminal() {
     }
 }
 
+#[test]
+fn each_command_about_a_cluster_tells_programs_what_it_did() {
+    let of_cluster = |(path, command): &(String, Command)| {
+        path.starts_with("simshard cluster ") && !command.has_subcommands()
+    };
+    let mut count = 0;
+    for (path, command) in all_commands().into_iter().filter(of_cluster) {
+        let mut arguments = command.get_arguments();
+        let has_json = arguments.any(|argument| argument.get_id() == "json");
+        assert!(has_json, "{path} has no --json");
+        count += 1;
+    }
+    assert!(count > 20, "{count}");
+}
+
 /// A heading holds for all arguments behind it, so others must stand before.
 #[test]
 fn only_the_access_to_etcd_stands_under_its_heading() {

@@ -1,11 +1,13 @@
 //! `simshard cluster drain`, `undrain`, `replace` and `remove`: nodes that leave, and those that come for them.
 
 use clap::Args;
+use serde_json::json;
 use simshard_admin::{Departure, Emptying};
 use simshard_topology::NodeId;
 
 use super::placing::{DRY, PlannedArgs};
 use super::{MetadataArgs, admin, node_name, shares};
+use crate::args::OutcomeArgs;
 use crate::completion;
 use crate::say::note;
 
@@ -40,6 +42,9 @@ pub struct NodeArgs {
     /// The node
     #[arg(value_name = "NODE", value_parser = node_name, add = completion::nodes())]
     pub node: NodeId,
+    /// How the outcome is told.
+    #[command(flatten)]
+    pub output: OutcomeArgs,
     /// Where the metadata is.
     #[command(flatten)]
     pub metadata: MetadataArgs,
@@ -106,16 +111,18 @@ fn print(planned: &Emptying, args: &PlannedArgs) -> anyhow::Result<()> {
 pub(super) async fn undrain(args: &NodeArgs) -> anyhow::Result<()> {
     let keys = args.metadata.keys()?;
     let node = &args.node;
-    if admin(&*keys).undrain(node).await? {
-        note(format!(
+    let was_drained = admin(&*keys).undrain(node).await?;
+    let done = if was_drained {
+        format!(
             "{node} may take shards again: `simshard cluster rebalance plan` gives it its share. Those on their way from it \
              leave still: `simshard cluster shards` shows them, and `simshard cluster move --free --shards SHARDS` lets \
              them be anywhere"
-        ));
+        )
     } else {
-        note(format!("nothing to do: {node} was not drained"));
-    }
-    Ok(())
+        format!("nothing to do: {node} was not drained")
+    };
+    let object = json!({ "node": node.as_str(), "drained": false, "was_drained": was_drained });
+    args.output.tell(done, &object)
 }
 
 /// Forgets a node that is stopped and holds nothing.
@@ -123,6 +130,7 @@ pub(super) async fn remove(args: &NodeArgs) -> anyhow::Result<()> {
     let keys = args.metadata.keys()?;
     let node = &args.node;
     admin(&*keys).remove(node).await?;
-    note(format!("{node} is not known any more"));
-    Ok(())
+    let done = format!("{node} is not known any more");
+    args.output
+        .tell(done, &json!({ "node": node.as_str(), "removed": true }))
 }

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use anyhow::bail;
 use clap::Args;
+use serde_json::{Value, json};
 use simshard_admin::{ANSWER_TIMEOUT, Cluster, ask};
 use simshard_cluster::{force, is_store_id, shard_records};
 use simshard_topology::replication::{Epoch, ShardRecord, ShardRecords, StoreId};
@@ -14,6 +15,7 @@ use simshard_topology::{NodeId, ShardId, ShardSet};
 use tokio::time::{Instant, sleep};
 
 use super::{MetadataArgs, admin, node_name, rebuilding};
+use crate::args::OutcomeArgs;
 use crate::completion;
 use crate::exit::UsageError;
 use crate::say::note;
@@ -45,6 +47,9 @@ pub struct ForceArgs {
         requires = "rebuild"
     )]
     pub old_writes_seconds: u64,
+    /// How the outcome is told.
+    #[command(flatten)]
+    pub output: OutcomeArgs,
     /// Where the metadata is.
     #[command(flatten)]
     pub metadata: MetadataArgs,
@@ -64,11 +69,9 @@ pub(super) async fn run(args: &ForceArgs) -> anyhow::Result<()> {
         .filter(|(shard, record)| within.contains(*shard) && cluster.is_stuck(*shard, record))
         .collect();
     if stuck.is_empty() {
-        note(
-            "nothing to do: the shards go on by themselves, or wait for the last node that holds them; if that one is \
-             gone for good, see --rebuild",
-        );
-        return Ok(());
+        let done = "nothing to do: the shards go on by themselves, or wait for the last node that holds them; if that one is \
+                    gone for good, see --rebuild";
+        return args.output.tell(done, &object_of(args, ShardSet::EMPTY));
     }
     let meant = meant_of(&cluster, from, &stuck)?;
     check_stopped(&cluster, args, &meant)?;
@@ -81,7 +84,13 @@ pub(super) async fn run(args: &ForceArgs) -> anyhow::Result<()> {
         note(format!("{} goes on alone with shards {shards}", args.from));
         wait_until_installed(&cluster, from, &taken).await?;
     }
+    args.output.print(&object_of(args, shards_of(&taken)))?;
     check_unchanged(shards_of(&meant).difference(&shards_of(&taken)))
+}
+
+/// What was done, for programs: the shards with which the node goes on alone.
+fn object_of(args: &ForceArgs, shards: ShardSet) -> Value {
+    json!({ "node": args.from.as_str(), "shards": shards.to_string() })
 }
 
 pub(super) fn shards_of(records: &ShardRecords) -> ShardSet {

@@ -5,15 +5,17 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::{Args, ValueHint};
+use serde_json::{Value, json};
 use simshard_admin::{Cluster, DEFAULT_HOT};
 use simshard_cluster::{
-    FileStore, KeyValueStore, MetadataError, MetadataStore, RegisteredStore,
+    Corpora, FileStore, KeyValueStore, MetadataError, MetadataStore, RegisteredStore,
     has_records_without_cluster, initialize, registered_stores, wait_for_stores, waiting_stores,
 };
-use simshard_topology::{NodeId, ShardMap, plan_evenly};
+use simshard_topology::{NodeId, ShardId, ShardMap, plan_evenly};
 
 use super::patience::patiently;
 use super::{MetadataArgs, admin, node_name, repeat_if_raced};
+use crate::args::OutcomeArgs;
 use crate::completion;
 use crate::embedded::{self, EMBEDDED_NODE};
 use crate::exit::UsageError;
@@ -39,6 +41,9 @@ pub struct InitArgs {
     /// A node whose data directory is lost: what it held is not found any more; may be given several times
     #[arg(long, value_name = "NODE", value_parser = node_name, add = completion::nodes())]
     pub lost: Vec<NodeId>,
+    /// How the outcome is told.
+    #[command(flatten)]
+    pub output: OutcomeArgs,
     /// Where the metadata is.
     #[command(flatten)]
     pub metadata: MetadataArgs,
@@ -50,6 +55,9 @@ pub struct AdoptArgs {
     /// The directory of `serve --data`
     #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub data: PathBuf,
+    /// How the outcome is told.
+    #[command(flatten)]
+    pub output: OutcomeArgs,
     /// Where the metadata is.
     #[command(flatten)]
     pub metadata: MetadataArgs,
@@ -90,12 +98,12 @@ pub(super) async fn adopt(args: &AdoptArgs) -> anyhow::Result<()> {
     let map = plan_evenly(None, &nodes, 1)?;
     repeat_if_raced(async || Ok(initialize(&*keys, &map, 1, &corpora, &[]).await?)).await?;
     let count = corpora.records().count();
-    let corpora = if count == 1 { "corpus" } else { "corpora" };
-    note(format!(
-        "the cluster has begun: {}, with {count} {corpora}",
+    let kind = if count == 1 { "corpus" } else { "corpora" };
+    let done = format!(
+        "the cluster has begun: {}, with {count} {kind}",
         shares(&map)
-    ));
-    Ok(())
+    );
+    args.output.tell(done, &object_of(&map, 1, &corpora))
 }
 
 async fn begin(args: &InitArgs) -> anyhow::Result<()> {
@@ -130,8 +138,15 @@ async fn begin(args: &InitArgs) -> anyhow::Result<()> {
     };
     check_no_cluster_runs(&*keys).await?;
     initialize(&*keys, &map, hot, &corpora, &args.lost).await?;
-    note(format!("the cluster has begun: {}", shares(&map)));
-    Ok(())
+    let done = format!("the cluster has begun: {}", shares(&map));
+    args.output.tell(done, &object_of(&map, hot, &corpora))
+}
+
+/// The cluster that has begun, for programs.
+fn object_of(map: &ShardMap, hot: u8, corpora: &Corpora) -> Value {
+    let nodes: Vec<&str> = map.nodes().iter().map(NodeId::as_str).collect();
+    let replicas = map.replicas(ShardId(0)).len();
+    json!({ "nodes": nodes, "replicas": replicas, "hot": hot, "corpora": corpora.records().len() })
 }
 
 /// Refuses to write over the records of a cluster that lost its key while nodes serve by them: these would end. An attempt

@@ -3,13 +3,14 @@
 use std::collections::BTreeSet;
 
 use clap::{ArgGroup, Args};
+use serde_json::json;
 use simshard_topology::{NodeId, ShardSet};
 
 use super::placing::{DRY, PlannedArgs};
 use super::{admin, node_name, shares};
 use crate::completion;
 use crate::exit::UsageError;
-use crate::say::note;
+use crate::say::{self, note};
 
 /// Arguments of `cluster move`.
 #[derive(Args, Debug)]
@@ -22,7 +23,7 @@ pub struct MoveArgs {
     #[arg(long, value_name = "NODE,…", value_delimiter = ',', value_parser = node_name, add = completion::nodes(), group = "where_to")]
     pub to: Vec<NodeId>,
     /// Let the shards be anywhere: they stay where they are, and a move under way ends
-    #[arg(long, group = "where_to", conflicts_with_all = ["dry_run", "json"])]
+    #[arg(long, group = "where_to", conflicts_with = "dry_run")]
     pub free: bool,
     /// How it is done.
     #[command(flatten)]
@@ -36,6 +37,9 @@ pub(super) async fn run(args: &MoveArgs) -> anyhow::Result<()> {
     if args.free {
         admin.free_shards(args.shards).await?;
         note(format!("shards {} may be anywhere", args.shards));
+        if args.planned.output.json {
+            say::print_json(&json!({ "shards": args.shards.to_string(), "freed": true }))?;
+        }
         return Ok(());
     }
     let nodes: BTreeSet<NodeId> = args.to.iter().cloned().collect();

@@ -6,14 +6,16 @@ mod shown;
 use std::time::SystemTime;
 
 use clap::{Args, Subcommand};
+use serde_json::json;
 use simshard_admin::Aborted;
 use simshard_cluster::{KeyValueStore, PlanState};
 use simshard_runtime::amounts::time;
+use simshard_topology::ShardSet;
 
 use super::listing::{Listing, show};
 use super::placing::Wait;
 use super::{MetadataArgs, TableArgs, admin, shares};
-use crate::args::JsonArgs;
+use crate::args::{JsonArgs, OutcomeArgs};
 use crate::confirmation::Confirmation;
 use crate::say::note;
 
@@ -55,14 +57,14 @@ go on. Run again, it waits for the same plan.")]
 Shards that have arrived at their new nodes stay there. Others stay where they
 were, and copies under way end. Where a node has left a shard by now, it copies
 it back. A plan that is damaged goes too.")]
-    Abort(MetadataArgs),
+    Abort(ChangeArgs),
     /// Let no shard begin to move, by whatever command
     #[command(after_help = "\
 Shards on their way arrive: a node has 64 at most on the way. A shard that is
 short of replicas gets them as ever. It lasts until `resume`.")]
-    Pause(MetadataArgs),
+    Pause(ChangeArgs),
     /// Let shards begin to move again
-    Resume(MetadataArgs),
+    Resume(ChangeArgs),
 }
 
 /// Arguments of `cluster rebalance plan`.
@@ -85,6 +87,20 @@ pub struct ApplyArgs {
     /// Whether to wait.
     #[command(flatten)]
     pub wait: Wait,
+    /// How the outcome is told.
+    #[command(flatten)]
+    pub output: OutcomeArgs,
+    /// Where the metadata is.
+    #[command(flatten)]
+    pub metadata: MetadataArgs,
+}
+
+/// Arguments of `cluster rebalance abort`, `pause` and `resume`.
+#[derive(Args, Debug)]
+pub struct ChangeArgs {
+    /// How the outcome is told.
+    #[command(flatten)]
+    pub output: OutcomeArgs,
     /// Where the metadata is.
     #[command(flatten)]
     pub metadata: MetadataArgs,
@@ -95,17 +111,9 @@ pub(super) async fn run(command: &RebalanceCommand) -> anyhow::Result<()> {
         RebalanceCommand::Plan(args) => draw(args).await,
         RebalanceCommand::Show(args) => show(args, shown).await,
         RebalanceCommand::Apply(args) => apply(args).await,
-        RebalanceCommand::Abort(metadata) => abort(&*metadata.keys()?).await,
-        RebalanceCommand::Pause(metadata) => pause(&*metadata.keys()?).await,
-        RebalanceCommand::Resume(metadata) => {
-            let was_paused = admin(&*metadata.keys()?).resume().await?;
-            note(if was_paused {
-                "shards move again"
-            } else {
-                "moves were not paused"
-            });
-            Ok(())
-        }
+        RebalanceCommand::Abort(args) => abort(args).await,
+        RebalanceCommand::Pause(args) => pause(args).await,
+        RebalanceCommand::Resume(args) => resume(args).await,
     }
 }
 
@@ -189,35 +197,58 @@ async fn apply(args: &ApplyArgs) -> anyhow::Result<()> {
     }
     let placing = admin.apply(&plan).await?;
     args.wait.until(&placing, &*keys).await?;
-    if !args.wait.no_wait {
+    let has_arrived = !args.wait.no_wait;
+    if has_arrived {
         admin.forget(&plan).await?;
     }
-    Ok(())
+    args.output.print(&json!({
+        "shards": placing.targets.keys().copied().collect::<ShardSet>().to_string(),
+        "given_up": placing.given_up.to_string(),
+        "arrived": has_arrived,
+    }))
 }
 
 /// Takes the staged plan back.
-async fn abort(keys: &dyn KeyValueStore) -> anyhow::Result<()> {
-    match admin(keys).abort().await? {
-        Aborted::None => note("no plan is staged"),
+async fn abort(args: &ChangeArgs) -> anyhow::Result<()> {
+    let aborted = admin(&*args.metadata.keys()?).abort().await?;
+    let done = match &aborted {
+        Aborted::None => "no plan is staged".to_owned(),
         Aborted::Damaged => {
-            note("the plan could not be understood, and is gone; targets that it has set stay");
+            "the plan could not be understood, and is gone; targets that it has set stay".to_owned()
         }
-        Aborted::Unmoved => note("the plan is gone; nothing had moved by it"),
-        Aborted::Moved { all, arrived } => note(format!(
+        Aborted::Unmoved => "the plan is gone; nothing had moved by it".to_owned(),
+        Aborted::Moved { all, arrived } => format!(
             "the plan is gone: {arrived} of its {all} shards had arrived and stay; the others stay where they were, or go \
              back there"
-        )),
-    }
-    Ok(())
+        ),
+    };
+    let arrived = match aborted {
+        Aborted::Moved { arrived, .. } => Some(arrived),
+        Aborted::Unmoved => Some(0),
+        Aborted::None | Aborted::Damaged => None,
+    };
+    let object = json!({ "aborted": aborted != Aborted::None, "arrived": arrived });
+    args.output.tell(done, &object)
 }
 
-async fn pause(keys: &dyn KeyValueStore) -> anyhow::Result<()> {
-    if admin(keys).pause().await?.was_there {
-        note("moves are paused already");
-        return Ok(());
-    }
-    note(
-        "no shard begins to move until `simshard cluster rebalance resume`; those on their way arrive",
-    );
-    Ok(())
+async fn pause(args: &ChangeArgs) -> anyhow::Result<()> {
+    let was_paused = admin(&*args.metadata.keys()?).pause().await?.was_there;
+    let done = if was_paused {
+        "moves are paused already"
+    } else {
+        "no shard begins to move until `simshard cluster rebalance resume`; those on their way arrive"
+    };
+    let object = json!({ "paused": true, "was_paused": was_paused });
+    args.output.tell(done, &object)
+}
+
+async fn resume(args: &ChangeArgs) -> anyhow::Result<()> {
+    let was_paused = admin(&*args.metadata.keys()?).resume().await?;
+    let done = if was_paused {
+        "shards move again"
+    } else {
+        "moves were not paused"
+    };
+    let object = json!({ "paused": false, "was_paused": was_paused });
+    args.output.tell(done, &object)
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::bail;
+use serde_json::{Value, json};
 use simshard_admin::{ANSWER_TIMEOUT, Cluster, DEFAULT_HOT};
 use simshard_cluster::{Feature, KeyValueStore, rebuild, require, shard_records, wish};
 use simshard_runtime::terminal::counted;
@@ -28,13 +29,28 @@ pub(super) async fn run(keys: &dyn KeyValueStore, args: &ForceArgs) -> anyhow::R
     let within = args.shards.unwrap_or(ShardSet::ALL);
     let begun = begin(keys, args, within).await?;
     if begun.is_empty() {
-        note("nothing to do: a node in sync answers for each of these shards");
-        return Ok(());
+        let done = "nothing to do: a node in sync answers for each of these shards";
+        return args.output.tell(done, &object_of(ShardSet::EMPTY, 0, None));
     }
     wait(args.old_writes_seconds).await;
     let changes = scrub::fill(keys, shards_of(&begun)).await?;
     open(keys, &begun).await?;
-    tell(keys, &begun, changes).await
+    let (shards, documents) = (shards_of(&begun), documents(keys, shards_of(&begun)).await?);
+    let filled_by = counted(changes, "change");
+    let hold = documents.map_or_else(
+        || "are searched once their tables are made".to_owned(),
+        |documents| format!("hold {}", counted(documents, "document")),
+    );
+    let done = format!(
+        "shards {shards} are filled by {filled_by}, and {hold}; documents that no other shard has are lost"
+    );
+    args.output
+        .tell(done, &object_of(shards, changes, documents))
+}
+
+/// What was done, for programs.
+fn object_of(shards: ShardSet, changes: u64, documents: Option<u64>) -> Value {
+    json!({ "shards": shards.to_string(), "changes": changes, "documents": documents })
 }
 
 /// Lets the lost shards begin anew. Answers the records of all that are to be filled.
@@ -214,10 +230,8 @@ async fn check_open(keys: &dyn KeyValueStore, filled: &ShardRecords) -> anyhow::
     Ok(())
 }
 
-/// Says what the shards hold, once they are searched.
-async fn tell(keys: &dyn KeyValueStore, filled: &ShardRecords, changes: u64) -> anyhow::Result<()> {
-    let shards = shards_of(filled);
-    let filled_by = counted(changes, "change");
+/// How many documents shards hold, once they are searched; `None` if that takes long.
+async fn documents(keys: &dyn KeyValueStore, shards: ShardSet) -> anyhow::Result<Option<u64>> {
     let started = Instant::now();
     loop {
         let cluster = Cluster::ask(&admin(keys)).await?;
@@ -226,20 +240,10 @@ async fn tell(keys: &dyn KeyValueStore, filled: &ShardRecords, changes: u64) -> 
             .iter()
             .map(|shard| cluster.documents(shard, records.get(&shard)?));
         let documents = counts.sum::<Option<u64>>();
-        let hold = match documents {
-            Some(documents) => format!("hold {}", counted(documents, "document")),
-            None if started.elapsed() > INSTALL_TIMEOUT => {
-                "are searched once their tables are made".to_owned()
-            }
-            None => {
-                sleep(ANSWER_TIMEOUT / 5).await;
-                continue;
-            }
-        };
-        note(format!(
-            "shards {shards} are filled by {filled_by}, and {hold}; documents that no other shard has are lost"
-        ));
-        return Ok(());
+        if documents.is_some() || started.elapsed() > INSTALL_TIMEOUT {
+            return Ok(documents);
+        }
+        sleep(ANSWER_TIMEOUT / 5).await;
     }
 }
 

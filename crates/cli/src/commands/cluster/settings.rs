@@ -3,11 +3,12 @@
 use std::num::NonZeroU32;
 
 use clap::{ArgGroup, Args};
+use serde_json::json;
 use simshard_topology::NodeId;
 
 use super::{MetadataArgs, admin, node_name};
+use crate::args::OutcomeArgs;
 use crate::completion;
-use crate::say::note;
 
 /// What is said after plans know something else.
 const PLAN_ANEW: &str = "no shard moves by that: `simshard cluster rebalance plan` plans anew";
@@ -25,6 +26,9 @@ pub struct ZoneArgs {
     /// Put the node in no zone
     #[arg(long)]
     pub none: bool,
+    /// How the outcome is told.
+    #[command(flatten)]
+    pub output: OutcomeArgs,
     /// Where the metadata is.
     #[command(flatten)]
     pub metadata: MetadataArgs,
@@ -39,6 +43,9 @@ pub struct CapacityArgs {
     /// Its share of the documents, in proportion to the shares of other nodes, such as its memory in GB
     #[arg(value_name = "N", value_parser = positive, allow_negative_numbers = true)]
     pub capacity: NonZeroU32,
+    /// How the outcome is told.
+    #[command(flatten)]
+    pub output: OutcomeArgs,
     /// Where the metadata is.
     #[command(flatten)]
     pub metadata: MetadataArgs,
@@ -57,6 +64,9 @@ pub struct LimitsArgs {
     /// Set no limit: the node gives way to requests
     #[arg(long)]
     pub none: bool,
+    /// How the outcome is told.
+    #[command(flatten)]
+    pub output: OutcomeArgs,
     /// Where the metadata is.
     #[command(flatten)]
     pub metadata: MetadataArgs,
@@ -68,23 +78,22 @@ pub(super) async fn set_zone(args: &ZoneArgs) -> anyhow::Result<()> {
     let zone = args.zone.as_ref();
     admin(&*keys).set_zone(&args.node, zone).await?;
     let node = &args.node;
-    note(match zone {
+    let done = match zone {
         Some(zone) => format!("{node} is in zone {zone}: {PLAN_ANEW}"),
         None => format!("{node} is in no zone: {PLAN_ANEW}"),
-    });
-    Ok(())
+    };
+    let object = json!({ "node": node.as_str(), "zone": zone.map(NodeId::as_str) });
+    args.output.tell(done, &object)
 }
 
 /// Says how much a node can hold.
 pub(super) async fn set_capacity(args: &CapacityArgs) -> anyhow::Result<()> {
     let keys = args.metadata.keys()?;
-    let capacity = args.capacity;
-    admin(&*keys).set_capacity(&args.node, capacity).await?;
-    note(format!(
-        "{} has capacity {capacity}: {PLAN_ANEW}",
-        args.node
-    ));
-    Ok(())
+    let (node, capacity) = (&args.node, args.capacity);
+    admin(&*keys).set_capacity(node, capacity).await?;
+    let done = format!("{node} has capacity {capacity}: {PLAN_ANEW}");
+    let object = json!({ "node": node.as_str(), "capacity": capacity });
+    args.output.tell(done, &object)
 }
 
 /// Says how fast a node may copy shards.
@@ -92,11 +101,12 @@ pub(super) async fn set_limits(args: &LimitsArgs) -> anyhow::Result<()> {
     let keys = args.metadata.keys()?;
     let (node, rate) = (&args.node, args.copy_rate);
     admin(&*keys).set_copy_rate(node, rate).await?;
-    note(match rate {
+    let done = match rate {
         Some(rate) => format!("{node} copies {rate} MB a second at most from now on"),
         None => format!("{node} has no limit from now on: it gives way to requests"),
-    });
-    Ok(())
+    };
+    let object = json!({ "node": node.as_str(), "copy_rate": rate });
+    args.output.tell(done, &object)
 }
 
 /// A zone is named like a node.

@@ -8,9 +8,9 @@ use simshard_topology::NodeId;
 
 use super::listing::{Listing, show};
 use super::{MetadataArgs, TableArgs, admin, node_name};
+use crate::args::OutcomeArgs;
 use crate::completion;
 use crate::confirmation::Confirmation;
-use crate::say::note;
 
 /// The verbs of `cluster upgrade`.
 #[derive(Debug, Subcommand)]
@@ -43,6 +43,9 @@ pub struct FinalizeArgs {
     /// Nodes that do not run, such as those that are lost: they start with a version that knows the level, or never
     #[arg(long, value_name = "NODE,…", value_delimiter = ',', value_parser = node_name, add = completion::nodes())]
     pub stopped: Vec<NodeId>,
+    /// How the outcome is told.
+    #[command(flatten)]
+    pub output: OutcomeArgs,
     /// Where the metadata is.
     #[command(flatten)]
     pub metadata: MetadataArgs,
@@ -125,13 +128,15 @@ async fn finalize(args: &FinalizeArgs) -> anyhow::Result<()> {
     let admin = admin(&*keys);
     let (level, question) = admin.question_before_finalize(&args.stopped).await?;
     let Some(question) = question else {
-        note(format!(
+        let done = format!(
             "nothing to do: the cluster is at level {level}, the newest that this program knows"
-        ));
-        return Ok(());
+        );
+        let object = json!({ "level": level, "raised": false });
+        return args.output.tell(done, &object);
     };
     args.confirmation.ask(&question)?;
     let level = admin.finalize(&args.stopped).await?;
-    note(format!("the cluster is at level {level}"));
-    Ok(())
+    let done = format!("the cluster is at level {level}");
+    let object = json!({ "level": level, "raised": true });
+    args.output.tell(done, &object)
 }
