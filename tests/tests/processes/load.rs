@@ -1,5 +1,6 @@
 //! A load that runs while something happens to a cluster: inserts, each looked for at once. No request may fail.
 
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -19,10 +20,19 @@ const AT_ONCE: usize = 2;
 /// The corpus of the load.
 pub(crate) const CORPUS: &str = "crawl";
 
+/// Batches that are looked for with one request, once the load has ended.
+const AT_END: u64 = 100;
+
 /// The batch of this number.
 fn batch(number: u64) -> Queries {
-    let spread = |place: u64| (number * BATCH + place).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    Queries::Fingerprints((0..BATCH).map(spread).map(Fingerprint).collect())
+    batches(number..number + 1)
+}
+
+/// The batches of these numbers.
+fn batches(numbers: Range<u64>) -> Queries {
+    let places = numbers.start * BATCH..numbers.end * BATCH;
+    let spread = |place: u64| place.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    Queries::Fingerprints(places.map(spread).map(Fingerprint).collect())
 }
 
 /// How many of these are found.
@@ -125,13 +135,16 @@ impl Load {
     pub(crate) async fn end(self, client: &Client) -> u64 {
         self.progress.is_over.store(true, Ordering::Relaxed);
         let inserted = join_all(self.tasks).await.into_iter().map(Result::unwrap);
-        let batches = self.progress.next.load(Ordering::Relaxed);
+        let all = self.progress.next.load(Ordering::Relaxed);
         // A change that was sent again may count a document that it had inserted before as there.
-        assert!(inserted.sum::<u64>() <= batches * BATCH);
-        for number in 0..batches {
-            assert_eq!(found(client, batch(number)).await.unwrap() as u64, BATCH);
+        assert!(inserted.sum::<u64>() <= all * BATCH);
+        for first in (0..all).step_by(AT_END as usize) {
+            let numbers = first..all.min(first + AT_END);
+            let expected = (numbers.end - numbers.start) * BATCH;
+            let there = found(client, batches(numbers.clone())).await.unwrap();
+            assert_eq!(there as u64, expected, "of batches {numbers:?}");
         }
-        batches
+        all
     }
 }
 
