@@ -4,7 +4,7 @@ import { create } from "@bufbuild/protobuf";
 
 import { call, callOnce, limitsOf, type CallOptions } from "./calls.js";
 import { checkedCount, checkedString, checkedTime } from "./checks.js";
-import { Connection } from "./connection.js";
+import { Connection, type Access } from "./connection.js";
 import { Corpus, type Settings } from "./corpus.js";
 import { infoOf, type CorpusInfo } from "./descriptions.js";
 import { malformed, type SimshardError } from "./errors.js";
@@ -22,7 +22,7 @@ const DEFAULT_ROUTER = "http://127.0.0.1:7460";
 const DEFAULT_RECIPE = "words-v3";
 
 /** How a client works. Times are in milliseconds. */
-export interface ClientOptions {
+export interface ClientOptions extends Access {
   /** How long a request may take. 30,000 if it is not set. */
   timeoutMs?: number;
   /** How long a stream goes on without any progress, after a lost connection, say. 30,000 if it is not set. */
@@ -54,10 +54,10 @@ export class Client {
   readonly #settings: Settings;
 
   /**
-   * A client of the router at `host:port` or `http://host:port`, which is connected to when first needed. Without an
-   * address it is that of the variable SIMSHARD_ROUTER, or 127.0.0.1:7460.
+   * A client of the router at `host:port` or `http://host:port`, which is connected to when first needed. With TLS it is
+   * `https://host:port`. Without an address it is that of the variable SIMSHARD_ROUTER, or 127.0.0.1:7460.
    *
-   * @throws TypeError if the address is unusable.
+   * @throws TypeError if the address is unusable, or what TLS needs.
    */
   constructor(router = process.env["SIMSHARD_ROUTER"] ?? DEFAULT_ROUTER, options: ClientOptions = {}) {
     this.#settings = {
@@ -66,7 +66,7 @@ export class Client {
       recipe: checkedString(options.recipe ?? "", "recipe"),
       onWaiting: options.onWaiting,
     };
-    this.#connection = new Connection(router);
+    this.#connection = new Connection(router, options);
   }
 
   /** The documents of a corpus. Asks nothing of the server. */

@@ -3,13 +3,25 @@
 import { fromBinary, toBinary } from "@bufbuild/protobuf";
 import type { DescMessage, DescMethod, MessageShape } from "@bufbuild/protobuf";
 import { Client as GrpcClient, credentials, Metadata } from "@grpc/grpc-js";
-import type { ClientDuplexStream, ClientReadableStream } from "@grpc/grpc-js";
+import type { ChannelCredentials, ClientDuplexStream, ClientReadableStream } from "@grpc/grpc-js";
 
 import { MAX_MESSAGE_BYTES } from "./batches.js";
 import { gate, type Gate } from "./gate.js";
 
 /** Room for what surrounds the largest answer. */
 const MAX_ANSWER_BYTES = MAX_MESSAGE_BYTES + (64 << 10);
+
+/** What a client needs beside the address of a router that has TLS, or asks for tokens. */
+export interface Access {
+  /** Certificates, in PEM as `node:tls` takes them, of the authorities that signed that of the router. Without it, those that Node knows are trusted. */
+  ca?: string | Buffer;
+  /** The certificate by which the router knows the client. */
+  cert?: string | Buffer;
+  /** Its private key. */
+  key?: string | Buffer;
+  /** The token by which the router knows the client. Without TLS, it is sent to this machine only. */
+  token?: string;
+}
 
 type Input<M extends DescMethod> = MessageShape<M["input"]>;
 type Output<M extends DescMethod> = MessageShape<M["output"]>;
@@ -18,15 +30,21 @@ type Output<M extends DescMethod> = MessageShape<M["output"]>;
 export class Connection {
   readonly url: string;
   readonly #client: GrpcClient;
+  readonly #metadata = new Metadata();
 
-  /** @throws TypeError if the address is unusable. */
-  constructor(router: string) {
-    const host = hostOf(router);
-    this.url = `http://${host}`;
-    this.#client = new GrpcClient(host, credentials.createInsecure(), {
+  /** @throws TypeError if the address is unusable, or what TLS needs. */
+  constructor(router: string, access: Access) {
+    const { host, hasTls } = placeOf(router);
+    this.url = `${hasTls ? "https" : "http"}://${host}`;
+    if (access.token !== undefined) {
+      this.#metadata.set("authorization", `Bearer ${checkedToken(access.token, hasTls || isThisMachine(host))}`);
+    }
+    this.#client = new GrpcClient(host, hasTls ? withTls(access) : withoutTls(access), {
       "grpc.max_receive_message_length": MAX_ANSWER_BYTES,
       // Requests are sent again by this package, which knows which of them may be.
       "grpc.enable_retries": 0,
+      // A cluster is not behind the proxy of the web, which would see tokens.
+      "grpc.enable_http_proxy": 0,
       "grpc.initial_reconnect_backoff_ms": 100,
       "grpc.min_reconnect_backoff_ms": 100,
       "grpc.max_reconnect_backoff_ms": 2000,
@@ -56,7 +74,7 @@ export class Connection {
         asItIs,
         (answer: Buffer) => fromBinary(method.output, answer) as Output<M>,
         bytes,
-        new Metadata(),
+        this.#metadata,
         { deadline },
         (error, answer) => {
           signal?.removeEventListener("abort", abort);
@@ -80,7 +98,7 @@ export class Connection {
       asItIs,
       (answer: Buffer) => fromBinary(method.output, answer) as Output<M>,
       encoded(method.input, request),
-      new Metadata(),
+      this.#metadata,
       { interceptors: [opened.interceptor] },
     );
     return { call, gate: opened };
@@ -92,7 +110,7 @@ export class Connection {
       path(method),
       (request: Input<M>) => encoded(method.input, request),
       (answer: Buffer) => fromBinary(method.output, answer) as Output<M>,
-      new Metadata(),
+      this.#metadata,
     );
   }
 }
@@ -110,16 +128,56 @@ function asItIs(bytes: Buffer): Buffer {
   return bytes;
 }
 
-/** The host and port of `host:port` or `http://host:port`: nothing in it is ignored. */
-function hostOf(router: string): string {
+/** @throws TypeError if it is no token, or would go where others can read it. */
+function checkedToken(token: unknown, isSafe: boolean): string {
+  if (typeof token !== "string" || !/^[!-~]+$/.test(token)) {
+    throw new TypeError("the token has characters that no token has: give the text of its file, trimmed");
+  }
+  if (!isSafe) throw new TypeError("a token goes by https:// only, or to this machine: without TLS others can read it");
+  return token;
+}
+
+function isThisMachine(host: string): boolean {
+  return /^(localhost|127(\.\d+){3}|\[::1\]):/i.test(host);
+}
+
+/** @throws TypeError if anything is given that only TLS makes use of. */
+function withoutTls(access: Access): ChannelCredentials {
+  const given = (["ca", "cert", "key"] as const).find((name) => access[name] !== undefined);
+  if (given !== undefined) throw new TypeError(`${given} is of use with TLS only: the router has to start with https://`);
+  return credentials.createInsecure();
+}
+
+function withTls({ ca, cert, key }: Access): ChannelCredentials {
+  if ((cert === undefined) !== (key === undefined)) {
+    throw new TypeError("cert and key go together: a certificate, and its private key");
+  }
+  return credentials.createSsl(
+    checkedPem(ca, "ca", "CERTIFICATE-----"),
+    checkedPem(key, "key", "PRIVATE KEY-----"),
+    checkedPem(cert, "cert", "CERTIFICATE-----"),
+  );
+}
+
+/** Its bytes, if it has such a section: a path of a file has none. */
+function checkedPem(pem: string | Buffer | undefined, name: string, section: string): Buffer | null {
+  if (pem === undefined) return null;
+  const bytes = Buffer.from(pem);
+  if (!bytes.includes(section)) throw new TypeError(`${name} is no text in PEM: there is no "${section}" in it`);
+  return bytes;
+}
+
+/** What `host:port`, `http://host:port` or `https://host:port` says: nothing in it is ignored. */
+function placeOf(router: string): { host: string; hasTls: boolean } {
   const unusable = (problem: string): TypeError =>
     new TypeError(`"${router}" is no router such as http://127.0.0.1:7460: ${problem}`);
   if (typeof router !== "string") throw unusable("it is no string");
   const scheme = /^([a-z]+):\/\//i.exec(router)?.[1];
-  if (scheme !== undefined && scheme.toLowerCase() !== "http") {
-    throw unusable("it has to start with http://, as there is no TLS");
+  const hasTls = scheme?.toLowerCase() === "https";
+  if (scheme !== undefined && !hasTls && scheme.toLowerCase() !== "http") {
+    throw unusable("it has to start with https://, or with http:// where there is no TLS");
   }
   const host = router.slice(scheme === undefined ? 0 : scheme.length + 3).replace(/\/$/, "");
   if (!/^(\[[0-9a-f:.]+\]|[^\s:/?#@]+):\d+$/i.test(host)) throw unusable("it has to be a host and a port");
-  return host;
+  return { host, hasTls };
 }

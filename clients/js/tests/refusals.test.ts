@@ -129,7 +129,7 @@ test("other wrong arguments are refused by name", async () => {
     [() => drained(corpus.insertStream([wrong(5n)])), "TypeError", /document 0 is no object/],
   ];
   for (const [request, name, message] of refused) await assert.rejects(async () => request(), { name, message });
-  for (const router of ["", "127.0.0.1", "https://127.0.0.1:7460", "http://127.0.0.1:7460/corpora", "a:b"]) {
+  for (const router of ["", "127.0.0.1", "ftp://127.0.0.1:7460", "https://127.0.0.1:7460/corpora", "http://127.0.0.1:7460/corpora", "a:b"]) {
     assert.throws(() => new Client(router), { name: "TypeError", message: /is no router such as/ }, router);
   }
 });

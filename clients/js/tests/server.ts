@@ -11,29 +11,33 @@ import { createInterface } from "node:readline";
 /** A server in a process of its own, whose data outlives it. */
 export class Server {
   readonly #folder: string;
+  readonly #options: readonly string[];
   #process: ChildProcess | undefined;
   #address = "127.0.0.1:0";
+  #scheme = "http";
 
-  private constructor(folder: string) {
+  private constructor(folder: string, options: readonly string[]) {
     this.#folder = folder;
+    this.#options = options;
   }
 
-  static async start(): Promise<Server> {
-    const server = new Server(await mkdtemp(join(tmpdir(), "simshard-js-")));
+  /** Starts one, with more options of `simshard serve` if there are any. */
+  static async start(options: readonly string[] = []): Promise<Server> {
+    const server = new Server(await mkdtemp(join(tmpdir(), "simshard-js-")), options);
     await server.restart();
     return server;
   }
 
   /** Its address: the same after a restart. */
   get url(): string {
-    return `http://${this.#address}`;
+    return `${this.#scheme}://${this.#address}`;
   }
 
   /** Starts it at its address. Returns when it serves. */
   async restart(): Promise<void> {
     const program = process.env["SIMSHARD_PROGRAM"];
     if (!program) throw new Error("SIMSHARD_PROGRAM has to be the path of the program simshard");
-    const options = ["serve", "--listen", this.#address, "--data", join(this.#folder, "data")];
+    const options = ["serve", "--listen", this.#address, "--data", join(this.#folder, "data"), ...this.#options];
     const started = spawn(program, options, {
       stdio: ["ignore", "pipe", "inherit"],
       env: { ...process.env, SIMSHARD_LOG: "error" },
@@ -41,9 +45,9 @@ export class Server {
     this.#process = started;
     const lines = createInterface({ input: started.stdout });
     for await (const line of lines) {
-      const address = /^listening on http:\/\/(.*)$/.exec(line)?.[1];
-      if (address === undefined) continue;
-      this.#address = address;
+      const listening = /^listening on (https?):\/\/(.*)$/.exec(line);
+      if (!listening) continue;
+      [this.#scheme = "", this.#address = ""] = listening.slice(1);
       return;
     }
     throw new Error("the server ended before it served");

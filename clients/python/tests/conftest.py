@@ -19,6 +19,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     """Take the program that serves."""
     built = Path(__file__).parents[3] / "target" / "debug" / "simshard"
     parser.addoption("--program", default=built, type=Path, help="the program simshard")
+    parser.addoption("--certificates", type=Path, help="a folder with those of a server and a client")
 
 
 @pytest.fixture(scope="session")
@@ -27,6 +28,15 @@ def program(request: pytest.FixtureRequest) -> Path:
     path: Path = request.config.getoption("--program")
     if not path.exists():
         pytest.fail(f"there is no {path}: build it, or give another with --program")
+    return path
+
+
+@pytest.fixture(scope="session")
+def certificates(request: pytest.FixtureRequest) -> Path:
+    """Return the folder with certificates of a server on loopback and of a client."""
+    path: Path | None = request.config.getoption("--certificates")
+    if path is None:
+        pytest.fail("give a folder with --certificates: the example `certificates` of simshard-testkit fills it")
     return path
 
 

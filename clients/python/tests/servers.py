@@ -28,10 +28,10 @@ class Process:
         self._process = subprocess.Popen(self._command, stdout=subprocess.PIPE, text=True, env=environment)
         assert self._process.stdout is not None
         line = self._process.stdout.readline()
-        if not line.startswith("listening on http://"):
+        if not line.startswith("listening on http"):
             self.kill()
             raise AssertionError(f"it does not listen: {line}")
-        self.listens = line.split("http://")[1].strip()
+        self.listens = line.split("://")[1].strip()
 
     def kill(self) -> None:
         self._process.kill()

@@ -150,7 +150,7 @@ def test_what_is_no_router_is_told(shared_server: Server) -> None:
         client.list_corpora()
     other.stop(None)
     assert Client(f"http://{shared_server.address}/").list_corpora()
-    for wrong in ("127.0.0.1", "https://127.0.0.1:7460", "http://127.0.0.1:7460/corpora", ""):
+    for wrong in ("127.0.0.1", "ftp://127.0.0.1:7460", "https://127.0.0.1:7460/corpora", "http://router/corpora", ""):
         with pytest.raises(ValueError, match="is no address such as"):
             Client(wrong)
     for settings in ({"window": 0}, {"batch_size": 70_000}, {"timeout": -1}):

@@ -4,7 +4,7 @@ use std::fs;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
-use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
+use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};
 
 /// PEM files of an authority, and of a server and a client whose certificates it signed.
 #[derive(Debug)]
@@ -17,20 +17,25 @@ impl Certificates {
     #[must_use]
     pub fn of_server(address: IpAddr) -> Self {
         let folder = tempfile::tempdir().expect("a temporary folder");
-        let mut authority = params(Vec::new());
+        Self::write(folder.path(), address);
+        Self { folder }
+    }
+
+    /// Writes such files into a folder: `ca.pem`, and `server.pem`, `server.key`, `client.pem` and `client.key`.
+    pub fn write(folder: &Path, address: IpAddr) {
+        let mut authority = params("authority", Vec::new());
         authority.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         let key = KeyPair::generate().expect("a key");
         let certificate = authority.self_signed(&key).expect("a certificate");
-        write(folder.path(), "ca.pem", &certificate.pem());
+        write(folder, "ca.pem", &certificate.pem());
         let issuer = Issuer::new(authority, key);
         for name in ["server", "client"] {
             let key = KeyPair::generate().expect("a key");
-            let signed = params(vec![address.to_string()]).signed_by(&key, &issuer);
+            let signed = params(name, vec![address.to_string()]).signed_by(&key, &issuer);
             let certificate = signed.expect("a certificate");
-            write(folder.path(), &format!("{name}.pem"), &certificate.pem());
-            write(folder.path(), &format!("{name}.key"), &key.serialize_pem());
+            write(folder, &format!("{name}.pem"), &certificate.pem());
+            write(folder, &format!("{name}.key"), &key.serialize_pem());
         }
-        Self { folder }
     }
 
     /// The certificate of the authority.
@@ -51,8 +56,11 @@ impl Certificates {
     }
 }
 
-fn params(names: Vec<String>) -> CertificateParams {
-    CertificateParams::new(names).expect("names")
+/// Those of a certificate of its own name: OpenSSL takes one with the name of its authority for signed by itself.
+fn params(name: &str, addresses: Vec<String>) -> CertificateParams {
+    let mut params = CertificateParams::new(addresses).expect("addresses");
+    params.distinguished_name.push(DnType::CommonName, name);
+    params
 }
 
 fn write(folder: &Path, file: &str, text: &str) {

@@ -1,6 +1,8 @@
 //! A cluster in this process, on free ports.
 
-use simshard_cli::embedded::{EmbeddedCluster, EmbeddedConfig, Tls, TlsFiles};
+use std::path::Path;
+
+use simshard_cli::embedded::{EmbeddedCluster, EmbeddedConfig, Security, Tls, TlsFiles, Tokens};
 use simshard_client::{Access, Client, v1};
 use simshard_cluster::{ClusterLayout, CorpusName};
 use simshard_proto::shard::v1 as shard;
@@ -36,7 +38,10 @@ impl TestCluster {
         });
         let node = NodeId::new("n1").expect("a valid name");
         let config = EmbeddedConfig {
-            tls: Some(tls.expect("certificates")),
+            security: Security {
+                tls: Some(tls.expect("certificates")),
+                tokens: None,
+            },
             ..EmbeddedConfig::in_memory(vec![node], 2)
         };
         let cluster = EmbeddedCluster::start(config).await.expect("a cluster");
@@ -45,8 +50,24 @@ impl TestCluster {
         let access = Access {
             authorities: Some(read(certificates.authority())),
             identity: Some((certificate, key)),
+            token: None,
         };
         let client = Client::with_access(&cluster.url(), &access).expect("a client");
+        Self { client, cluster }
+    }
+
+    /// Starts a node and a router that asks for the tokens of a file. Its own client has none.
+    pub async fn with_tokens(file: &Path) -> Self {
+        let node = NodeId::new("n1").expect("a valid name");
+        let config = EmbeddedConfig {
+            security: Security {
+                tls: None,
+                tokens: Some(Tokens::load(file).expect("tokens")),
+            },
+            ..EmbeddedConfig::in_memory(vec![node], 2)
+        };
+        let cluster = EmbeddedCluster::start(config).await.expect("a cluster");
+        let client = Client::new(&cluster.url()).expect("a valid URL");
         Self { client, cluster }
     }
 

@@ -8,6 +8,7 @@ use crate::workspace::Workspace;
 pub(super) fn verify(workspace: &Workspace) -> anyhow::Result<String> {
     let node = tools::node(workspace)?;
     let program = scripts::program(workspace)?;
+    let certificates = scripts::certificates(workspace)?;
     let folder = workspace.root().join("clients/js");
     for arguments in [
         "ci --no-audit --no-fund --prefer-offline",
@@ -18,6 +19,7 @@ pub(super) fn verify(workspace: &Workspace) -> anyhow::Result<String> {
         let mut npm = node.command("npm");
         workspace.at_root(&mut npm);
         npm.env("SIMSHARD_PROGRAM", &program).current_dir(&folder);
+        npm.env("SIMSHARD_CERTIFICATES", &certificates);
         process::run(npm.args(arguments.split(' ')))?;
     }
     Ok(String::new())

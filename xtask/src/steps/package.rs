@@ -24,6 +24,8 @@ pub(super) fn verify(workspace: &Workspace) -> anyhow::Result<String> {
     let program = scripts::program(workspace)?;
     let mut tests = python.command("pytest");
     let tests = tests.args(["-q", "tests", "--program"]).arg(program);
+    let certificates = scripts::certificates(workspace)?;
+    let tests = tests.arg("--certificates").arg(certificates);
     if workspace.is_long() {
         tests.env(LONG, "1");
     }

@@ -29,7 +29,7 @@ from simshard._client.messages import (
     matches,
     removing,
 )
-from simshard._client.settings import Settings
+from simshard._client.settings import File, Settings, access_of
 from simshard._inputs import import_pyarrow
 
 if TYPE_CHECKING:
@@ -45,6 +45,11 @@ class Client:
     Streams send batches again until nothing has been answered for ``patience`` seconds. At most ``window`` batches are
     sent before the first is answered. A batch has at most ``batch_size`` elements and about ``batch_bytes`` bytes.
     Requests about corpora of another ``recipe``, if one is given, are refused.
+
+    An address such as ``https://router:7460`` has TLS. ``ca`` is a PEM file of the authorities that signed the
+    certificate of the router; without it, those that gRPC knows are trusted. Where the router asks for certificates,
+    ``cert`` and ``key`` are PEM files of the client's own, and of its private key. Where it asks for a ``token``, give
+    the text of that; without TLS, it is sent to this machine only.
     """
 
     def __init__(
@@ -57,9 +62,13 @@ class Client:
         batch_size: int = 4096,
         batch_bytes: int = 4 << 20,
         recipe: str = "",
+        ca: File | None = None,
+        cert: File | None = None,
+        key: File | None = None,
+        token: str | None = None,
     ) -> None:
         self._settings = Settings(address, timeout, patience, window, batch_size, batch_bytes, recipe)
-        self._channel = threads.connect(address)
+        self._channel = threads.connect(address, access_of(address, ca, cert, key, token))
 
     def __enter__(self) -> Client:
         return self

@@ -120,6 +120,18 @@ class UnsupportedEncoding(SimshardError):
     reason = "UNSUPPORTED_ENCODING"
 
 
+class Unauthenticated(SimshardError):
+    """The server asks for a token. The request has none, or one that the server does not know, or that has expired."""
+
+    reason = "UNAUTHENTICATED"
+
+
+class PermissionDenied(SimshardError):
+    """The token is not for such requests, or for other corpora."""
+
+    reason = "PERMISSION_DENIED"
+
+
 class CorpusNotFound(SimshardError):
     """There is no such corpus, or its creation or deletion is not complete."""
 

@@ -1,8 +1,15 @@
-"""The settings of a client, and its address."""
+"""The settings of a client, its address, and whom it trusts."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from ipaddress import ip_address
+from os import PathLike
+from pathlib import Path
+from re import fullmatch
+
+File = str | PathLike[str]
+"""The path of a file."""
 
 MAX_BATCH = 65_536
 """The most documents that a server takes in one batch."""
@@ -37,9 +44,61 @@ class Settings:
                 raise ValueError(f"{name} is {getattr(self, name)}: it must be 0 or more")
 
 
+@dataclass(frozen=True)
+class Access:
+    """Whom a client trusts, and how it makes itself known: the bytes of PEM files, and a token."""
+
+    has_tls: bool
+    """Whether the address has TLS."""
+    ca: bytes | None = None
+    """The authorities that signed the certificate of the router; those of gRPC without any."""
+    cert: bytes | None = None
+    """The certificate by which the router knows the client."""
+    key: bytes | None = field(default=None, repr=False)
+    """Its private key."""
+    token: str | None = field(default=None, repr=False)
+    """The token by which the router knows the client."""
+
+
+def access_of(address: str, ca: File | None, cert: File | None, key: File | None, token: str | None) -> Access:
+    """Read the files that TLS needs."""
+    has_tls = address.startswith("https://")
+    if token is not None:
+        if not fullmatch("[!-~]+", token):
+            raise ValueError("the token has characters that no token has: give the text of its file, stripped")
+        if not has_tls and not is_this_machine(target_of(address)):
+            raise ValueError("a token goes by https:// only, or to this machine: without TLS others can read it")
+    files = {"ca": (ca, b"CERTIFICATE-----"), "cert": (cert, b"CERTIFICATE-----"), "key": (key, b"PRIVATE KEY-----")}
+    given = [name for name, (file, _) in files.items() if file is not None]
+    if not has_tls:
+        if given:
+            raise ValueError(f"{given[0]} is of use with TLS only: the address {address!r} has to start with https://")
+        return Access(has_tls=False, token=token)
+    if (cert is None) != (key is None):
+        raise ValueError("cert and key go together: a certificate, and its private key")
+    read: dict[str, bytes] = {}
+    for name, (file, section) in files.items():
+        if file is not None:
+            read[name] = Path(file).read_bytes()
+            if section not in read[name]:
+                raise ValueError(f"{name} is no PEM file with a {section.decode().strip('-').lower()}: {file}")
+    return Access(has_tls=True, token=token, **read)
+
+
+def is_this_machine(target: str) -> bool:
+    """Return whether a host and port are of this machine, without asking any name server."""
+    host = target.rpartition(":")[0].strip("[]")
+    try:
+        return host == "localhost" or ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
 def target_of(address: str) -> str:
     """Return the host and port of an address: ``host:7460``, or the URL that a router prints."""
-    host = address.removeprefix("http://").removesuffix("/")
+    host = address.removeprefix("http://").removeprefix("https://").removesuffix("/")
     if "/" in host or not host.rpartition(":")[2].isdigit():
-        raise ValueError(f"{address!r} is no address such as 127.0.0.1:7460 or http://127.0.0.1:7460")
+        raise ValueError(
+            f"{address!r} is no address such as 127.0.0.1:7460, http://127.0.0.1:7460 or, with TLS, https://router:7460"
+        )
     return host

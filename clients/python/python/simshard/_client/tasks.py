@@ -14,8 +14,8 @@ from simshard._client.columns import Source
 from simshard._client.messages import Method, Result
 from simshard._client.resend import Answered, Ended, Event, Give, Open, Pause, Resending, Send, Wait
 from simshard._client.retry import Call, T, UnarySteps
-from simshard._client.settings import Settings, target_of
-from simshard._client.wire import OPTIONS, early_end, error_of, method_of
+from simshard._client.settings import Access, Settings, target_of
+from simshard._client.wire import OPTIONS, credentials_of, early_end, error_of, method_of
 from simshard.errors import SimshardError
 
 END = grpc.aio.EOF  # type: ignore[attr-defined]
@@ -25,15 +25,19 @@ END = grpc.aio.EOF  # type: ignore[attr-defined]
 class Connection:
     """A channel, which is made in the event loop that uses it first."""
 
-    def __init__(self, address: str) -> None:
+    def __init__(self, address: str, access: Access) -> None:
         self._target = target_of(address)
+        self._credentials = credentials_of(access)
         self._channel: Any = None
 
     @property
     def channel(self) -> Any:
         """The channel."""
         if self._channel is None:
-            self._channel = grpc.aio.insecure_channel(self._target, options=OPTIONS)
+            if self._credentials is None:
+                self._channel = grpc.aio.insecure_channel(self._target, options=OPTIONS)
+            else:
+                self._channel = grpc.aio.secure_channel(self._target, self._credentials, options=OPTIONS)
         return self._channel
 
     async def close(self) -> None:

@@ -14,14 +14,17 @@ from simshard._client.columns import Source
 from simshard._client.messages import Method, Result
 from simshard._client.resend import Answered, Ended, Event, Give, Open, Pause, Resending, Send, Wait
 from simshard._client.retry import Call, T, UnarySteps
-from simshard._client.settings import Settings, target_of
-from simshard._client.wire import OPTIONS, early_end, error_of, method_of
+from simshard._client.settings import Access, Settings, target_of
+from simshard._client.wire import OPTIONS, credentials_of, early_end, error_of, method_of
 from simshard.errors import SimshardError
 
 
-def connect(address: str) -> grpc.Channel:
+def connect(address: str, access: Access) -> grpc.Channel:
     """Return a channel, which connects when it is first used."""
-    return grpc.insecure_channel(target_of(address), options=OPTIONS)
+    target, credentials = target_of(address), credentials_of(access)
+    if credentials is None:
+        return grpc.insecure_channel(target, options=OPTIONS)
+    return grpc.secure_channel(target, credentials, options=OPTIONS)
 
 
 def run(channel: grpc.Channel, address: str, steps: UnarySteps[T]) -> T:

@@ -8,6 +8,7 @@ import grpc
 from google.rpc.error_details_pb2 import BadRequest, ErrorInfo, RetryInfo
 from google.rpc.status_pb2 import Status
 
+from simshard._client.settings import Access
 from simshard.errors import (
     BY_REASON,
     DeadlineTooShort,
@@ -59,6 +60,20 @@ def method_of(channel: Any, name: str) -> Any:
         request_serializer=request.SerializeToString,
         response_deserializer=answer.FromString,
     )
+
+
+def credentials_of(access: Access) -> grpc.ChannelCredentials | None:
+    """Return what a channel needs; None if neither TLS nor a token."""
+    if not access.has_tls and access.token is None:
+        return None
+    if access.has_tls:
+        channel = grpc.ssl_channel_credentials(access.ca, access.key, access.cert)
+    else:
+        # It sends a token, if the connection is to this machine.
+        channel = grpc.local_channel_credentials()
+    if access.token is None:
+        return channel
+    return grpc.composite_channel_credentials(channel, grpc.access_token_call_credentials(access.token))
 
 
 def early_end(address: str) -> SimshardError:
