@@ -57,6 +57,7 @@ fn said_router_access() -> RouterAccessArgs {
         ca: said_file("--ca", "SIMSHARD_CA"),
         cert: said_file("--cert", "SIMSHARD_CERT"),
         key: said_file("--key", "SIMSHARD_KEY"),
+        token_file: said_file("--token-file", "SIMSHARD_TOKEN_FILE"),
     }
 }
 

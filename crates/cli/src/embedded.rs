@@ -12,7 +12,7 @@ use futures_util::future;
 use simshard_cluster::{ClusterLayout, Corpora, FileStore, MemoryStore, MetadataStore, Node};
 use simshard_node::{NodeConfig, StorageOptions, Takeover};
 use simshard_router::{RouterConfig, Web};
-pub use simshard_router::{Tls, TlsFiles};
+pub use simshard_router::{Security, Tls, TlsFiles, Tokens};
 use simshard_runtime::observed::Observed;
 use simshard_storage::is_data_directory;
 use simshard_topology::NodeId;
@@ -66,8 +66,8 @@ pub struct EmbeddedConfig {
     pub observed: Observed,
     /// Who may use the router from a browser.
     pub web: Web,
-    /// The certificates of the router; without them it has no TLS.
-    pub tls: Option<Tls>,
+    /// What keeps strangers out.
+    pub security: Security,
 }
 
 /// A cluster that runs until it is stopped.
@@ -124,7 +124,7 @@ impl EmbeddedCluster {
             check_is_no_node(data)?;
         }
         let router = bind(config.listen, LISTEN)?;
-        let url = url_of(router.local_addr()?, config.tls.as_ref());
+        let url = url_of(router.local_addr()?, config.security.tls.as_ref());
         let mut sockets = Vec::new();
         let mut nodes = Vec::new();
         for id in &config.nodes {
@@ -153,7 +153,7 @@ impl EmbeddedCluster {
             drain: config.drain,
             observed: config.observed.clone(),
             web: config.web.clone(),
-            tls: config.tls.clone(),
+            security: config.security.clone(),
         };
         let listener = listen(router, LISTEN)?;
         let router = Role::start("router".to_owned(), |stop| {
@@ -252,7 +252,7 @@ impl EmbeddedConfig {
             drain: DRAIN,
             observed: Observed::default(),
             web: Web::default(),
-            tls: None,
+            security: Security::default(),
         }
     }
 

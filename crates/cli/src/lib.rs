@@ -22,7 +22,7 @@ use simshard_simhash::limit_level;
 
 use commands::{
     bench, cluster, completions, corpus, dedup, demo, distance, evaluate, find, find_clusters,
-    find_pairs, hash, insert, recipes, remove, serve, size, storage, text,
+    find_pairs, hash, insert, recipes, remove, serve, size, storage, text, token,
 };
 use connection::block_on;
 use exit::UsageError;
@@ -101,6 +101,9 @@ pub enum Command {
     Recipes(recipes::RecipesArgs),
     /// Estimate what memory, disk and nodes a corpus will take
     Size(size::SizeArgs),
+    /// Make tokens by which a router knows its clients
+    #[command(subcommand)]
+    Token(token::TokenCommand),
     /// Look into the data directory of a node that does not run
     #[command(subcommand)]
     Storage(storage::StorageCommand),
@@ -156,6 +159,7 @@ impl Cli {
             Command::Distance(args) => distance::run(args),
             Command::Recipes(args) => recipes::run(args),
             Command::Size(args) => size::run(&args),
+            Command::Token(command) => token::run(&command),
             Command::Storage(command) => storage::run(command),
             Command::Bench(command) => bench::run(command),
             Command::Completions(args) => completions::run(args),

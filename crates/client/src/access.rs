@@ -1,8 +1,12 @@
 //! Whom a client trusts, and how it makes itself known.
 
 use std::fmt;
+use std::net::IpAddr;
 
+use tonic::metadata::AsciiMetadataValue;
+use tonic::service::Interceptor;
 use tonic::transport::{Certificate, ClientTlsConfig, Endpoint, Identity};
+use tonic::{Request, Status};
 
 use crate::error::ClientError;
 
@@ -14,6 +18,23 @@ pub struct Access {
     pub authorities: Option<String>,
     /// The certificate by which the router knows this client, and its private key, in PEM.
     pub identity: Option<(String, String)>,
+    /// The token by which the router knows this client.
+    pub token: Option<String>,
+}
+
+/// Puts the token of a client on each request.
+#[derive(Clone, Debug)]
+pub(crate) struct Bearer(Option<AsciiMetadataValue>);
+
+impl Interceptor for Bearer {
+    fn call(&mut self, mut request: Request<()>) -> Result<Request<()>, Status> {
+        if let Some(value) = &self.0 {
+            request
+                .metadata_mut()
+                .insert("authorization", value.clone());
+        }
+        Ok(request)
+    }
 }
 
 impl fmt::Debug for Access {
@@ -49,7 +70,27 @@ impl Access {
                 "it has to start with https:// for certificates to be of use",
             ));
         }
+        if self.token.is_some() && !uri.host().is_some_and(is_this_machine) {
+            return Err(unusable(
+                "it has to start with https://, as a token that is sent without TLS can be read on its way",
+            ));
+        }
         Ok(endpoint)
+    }
+
+    /// What puts the token on requests.
+    pub(crate) fn bearer(&self) -> Result<Bearer, ClientError> {
+        let Some(token) = &self.token else {
+            return Ok(Bearer(None));
+        };
+        let token = token.trim();
+        if token.is_empty() || !token.bytes().all(|byte| byte.is_ascii_graphic()) {
+            return Err(ClientError::Token);
+        }
+        let value = AsciiMetadataValue::try_from(format!("Bearer {token}"));
+        let mut value = value.map_err(|_| ClientError::Token)?;
+        value.set_sensitive(true);
+        Ok(Bearer(Some(value)))
     }
 
     fn with_tls(&self, endpoint: Endpoint) -> Result<Endpoint, ClientError> {
@@ -69,6 +110,15 @@ impl Access {
         let with_tls = endpoint.tls_config(tls);
         with_tls.map_err(|error| ClientError::Certificates(error.into()))
     }
+}
+
+/// Whether a host is this machine, without asking any name server.
+fn is_this_machine(host: &str) -> bool {
+    let address = host.trim_start_matches('[').trim_end_matches(']');
+    host == "localhost"
+        || address
+            .parse()
+            .is_ok_and(|address: IpAddr| address.is_loopback())
 }
 
 /// The transport takes a text without certificates for an empty list of them.
@@ -119,6 +169,7 @@ mod tests {
         let access = |authorities: Option<&str>, identity: Option<(&str, &str)>| Access {
             authorities: authorities.map(str::to_owned),
             identity: identity.map(|(certificate, key)| (certificate.into(), key.into())),
+            token: None,
         };
         let refused = |access: Access, url: &str| {
             let error = access.endpoint(url).unwrap_err();
@@ -142,7 +193,38 @@ mod tests {
         let access = Access {
             authorities: None,
             identity: Some(("certificate".to_owned(), "secret".to_owned())),
+            token: Some("secret".to_owned()),
         };
-        assert!(!format!("{access:?}").contains("secret"));
+        let bearer = access.bearer().unwrap();
+        assert!(!format!("{access:?} {bearer:?}").contains("secret"));
+    }
+
+    #[test]
+    fn a_token_goes_by_tls_or_to_this_machine() {
+        let access = |token: &str| Access {
+            token: Some(token.to_owned()),
+            ..Access::default()
+        };
+        for fine in [
+            "http://127.0.0.1:7460",
+            "http://[::1]:7460",
+            "http://localhost:7460",
+            "https://router:7460",
+        ] {
+            access("t").endpoint(fine).unwrap();
+        }
+        for refused in [
+            "http://router:7460",
+            "http://10.0.0.1:7460",
+            "http://127.0.0.1.example:7460",
+        ] {
+            let error = access("t").endpoint(refused).unwrap_err().to_string();
+            assert!(error.contains("https://"), "{error}");
+        }
+        access("a\n").bearer().unwrap();
+        for none in ["", "\n", "a\nb", "a b", "é"] {
+            let error = access(none).bearer().unwrap_err();
+            assert!(matches!(error, ClientError::Token) && error.is_bad_request());
+        }
     }
 }

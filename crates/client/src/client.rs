@@ -7,10 +7,11 @@ use simshard_proto::v1::corpus_service_client::CorpusServiceClient;
 use simshard_proto::{MAX_MESSAGE_BYTES, Reason, endpoint::limited, v1 as pb};
 use simshard_simhash::Fingerprint;
 use tokio::time::{Instant, sleep};
+use tonic::service::interceptor::InterceptedService;
 use tonic::transport::Channel;
 use tonic::{Request, Response, Status};
 
-use crate::access::Access;
+use crate::access::{Access, Bearer};
 use crate::batch::{Documents, Queries, insert_request, remove_request};
 use crate::error::ClientError;
 use crate::find::FindAnswer;
@@ -29,7 +30,7 @@ const RETRIES: usize = 3;
 /// Room for what surrounds the largest answer.
 const MAX_ANSWER_BYTES: usize = MAX_MESSAGE_BYTES + (64 << 10);
 
-pub(crate) type Stub = CorpusServiceClient<Channel>;
+pub(crate) type Stub = CorpusServiceClient<InterceptedService<Channel, Bearer>>;
 
 /// Is told why a stream of changes waits, and for how long it goes on trying.
 pub type TellOfWaiting = fn(&ClientError, Duration);
@@ -61,13 +62,13 @@ impl Client {
         Self::with_access(url, &Access::default())
     }
 
-    /// The same, with what it needs for TLS.
+    /// The same, with what it needs for TLS, or to be known.
     ///
     /// # Errors
-    /// If the URL or a certificate is unusable.
+    /// If the URL, a certificate or the token is unusable.
     pub fn with_access(url: &str, access: &Access) -> Result<Self, ClientError> {
         let channel = limited(access.endpoint(url)?).connect_lazy();
-        let stub = Stub::new(channel)
+        let stub = CorpusServiceClient::with_interceptor(channel, access.bearer()?)
             .max_decoding_message_size(MAX_ANSWER_BYTES)
             .max_encoding_message_size(usize::MAX);
         Ok(Self {

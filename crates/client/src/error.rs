@@ -1,6 +1,7 @@
 //! Why a request failed, and whether to try again.
 
 use std::error::Error;
+use std::iter;
 
 use simshard_proto::v1::CorpusState;
 use simshard_proto::{MalformedColumns, Reason};
@@ -21,6 +22,11 @@ pub enum ClientError {
     /// The certificates of the client, or of authorities, are unusable.
     #[error("cannot connect with these certificates")]
     Certificates(#[source] Box<dyn Error + Send + Sync>),
+    /// The token has characters that no token has.
+    #[error(
+        "the token has characters that no token has: give a file that holds a token, and nothing else"
+    )]
+    Token,
     /// The router refused or failed the request.
     #[error("{}", .0.message())]
     Refused(Box<Status>),
@@ -67,7 +73,13 @@ const CONNECTION_CODES: [Code; 4] = [
 ];
 
 /// The codes of requests that fail the same way until they, or the corpora that there are, are others.
-const WRONG_REQUEST_CODES: [Code; 3] = [Code::InvalidArgument, Code::NotFound, Code::AlreadyExists];
+const WRONG_REQUEST_CODES: [Code; 5] = [
+    Code::InvalidArgument,
+    Code::NotFound,
+    Code::AlreadyExists,
+    Code::Unauthenticated,
+    Code::PermissionDenied,
+];
 
 impl ClientError {
     /// The router's stable reason, if it gave one.
@@ -111,7 +123,9 @@ impl ClientError {
     pub fn is_bad_request(&self) -> bool {
         match self {
             Self::Refused(status) => WRONG_REQUEST_CODES.contains(&status.code()),
-            Self::Url { .. } | Self::Certificates(_) | Self::NotARouter { .. } => true,
+            Self::Url { .. } | Self::Certificates(_) | Self::Token | Self::NotARouter { .. } => {
+                true
+            }
             Self::NoRouter { .. }
             | Self::NoAnswer { .. }
             | Self::Malformed(_)
@@ -135,7 +149,7 @@ impl ClientError {
         if !from_router && CONNECTION_CODES.contains(&status.code()) {
             return Self::NoRouter {
                 url: url.to_owned(),
-                problem: status.message().to_owned(),
+                problem: first_cause(&status),
             };
         }
         Self::Refused(Box::new(status))
@@ -148,11 +162,19 @@ impl ClientError {
             Self::NoRouter { .. } | Self::NoAnswer { .. } => true,
             Self::Url { .. }
             | Self::Certificates(_)
+            | Self::Token
             | Self::NotARouter { .. }
             | Self::Malformed(_)
             | Self::OutOfTurn(_) => false,
         }
     }
+}
+
+/// Why a connection failed: a certificate that is not trusted, say. The transport says only that it did.
+fn first_cause(status: &Status) -> String {
+    let causes = iter::successors(status.source(), |cause| (*cause).source());
+    let first = causes.last();
+    first.map_or_else(|| status.message().to_owned(), ToString::to_string)
 }
 
 #[cfg(test)]
@@ -178,6 +200,8 @@ mod tests {
     fn a_request_is_bad_if_it_fails_until_something_else_changes() {
         for (reason, is_bad) in [
             (Reason::InvalidRequest, true),
+            (Reason::Unauthenticated, true),
+            (Reason::PermissionDenied, true),
             (Reason::CorpusNotFound, true),
             (Reason::CorpusExists, true),
             (Reason::CorpusNotLoaded, false),

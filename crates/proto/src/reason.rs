@@ -30,6 +30,10 @@ pub enum Reason {
     UnknownMethod,
     /// The messages are compressed.
     UnsupportedEncoding,
+    /// The server asks for a token. The request has none, or one that the server does not know.
+    Unauthenticated,
+    /// The token is not for this method, or not for this corpus.
+    PermissionDenied,
     /// There is no such corpus.
     CorpusNotFound,
     /// The name is taken.
@@ -82,12 +86,14 @@ pub enum Reason {
 
 impl Reason {
     /// Every reason.
-    pub const ALL: [Self; 29] = [
+    pub const ALL: [Self; 31] = [
         Self::InvalidRequest,
         Self::RecipeMismatch,
         Self::MessageTooLarge,
         Self::UnknownMethod,
         Self::UnsupportedEncoding,
+        Self::Unauthenticated,
+        Self::PermissionDenied,
         Self::CorpusNotFound,
         Self::CorpusExists,
         Self::TooManyCorpora,
@@ -124,6 +130,8 @@ impl Reason {
             Self::MessageTooLarge => ("MESSAGE_TOO_LARGE", Code::InvalidArgument, FINAL),
             Self::UnknownMethod => ("UNKNOWN_METHOD", Code::Unimplemented, FINAL),
             Self::UnsupportedEncoding => ("UNSUPPORTED_ENCODING", Code::Unimplemented, FINAL),
+            Self::Unauthenticated => ("UNAUTHENTICATED", Code::Unauthenticated, FINAL),
+            Self::PermissionDenied => ("PERMISSION_DENIED", Code::PermissionDenied, FINAL),
             Self::CorpusNotFound => ("CORPUS_NOT_FOUND", Code::NotFound, FINAL),
             Self::CorpusExists => ("CORPUS_EXISTS", Code::AlreadyExists, FINAL),
             Self::TooManyCorpora => ("TOO_MANY_CORPORA", Code::ResourceExhausted, FINAL),

@@ -1,7 +1,9 @@
 //! The gRPC edge of the router: decode, delegate, convert.
 
+mod batches;
 mod convert;
 mod corpus_streams;
+mod rights;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,12 +15,11 @@ use simshard_transport::{Admitted, InJson};
 use tokio_util::sync::CancellationToken;
 use tonic::{Request, Response, Status, Streaming};
 
-use crate::caller::CallerWatch;
 use crate::deadline::Deadline;
-use crate::decode::{self, Find, OnCorpus};
-use crate::remembered::OpenCorpus;
-use crate::router::{Change, FindOutcome, QueryBatch, Router};
+use crate::decode;
+use crate::router::Router;
 use crate::streams::{AnswerStream, BatchPermit, answer_each};
+pub(crate) use rights::Rights;
 
 /// `simshard.v1.CorpusService` over a router.
 #[derive(Clone)]
@@ -28,9 +29,19 @@ pub(crate) struct CorpusGrpc {
     pub(crate) timeout: Duration,
     /// Once it is cancelled, streams take no more.
     pub(crate) stopping: CancellationToken,
+    /// What the caller may do: nothing before there is a caller.
+    pub(crate) rights: Rights,
 }
 
 impl CorpusGrpc {
+    /// The edge with the rights of the caller of a request.
+    fn of_caller<T>(&self, request: &Request<T>) -> Self {
+        Self {
+            rights: Rights::of(request),
+            ..self.clone()
+        }
+    }
+
     fn deadline<T>(&self, request: &Request<T>) -> Deadline {
         Deadline::from_metadata(request.metadata(), self.timeout)
     }
@@ -47,7 +58,7 @@ impl CorpusGrpc {
         A: Message + 'static,
         F: Future<Output = Result<A, Status>> + Send + 'static,
     {
-        let edge = self.clone();
+        let edge = self.of_caller(&requests);
         let end = Deadline::of_client(requests.metadata());
         let answer = move |request, held| {
             let own = Deadline::within(edge.timeout);
@@ -56,97 +67,6 @@ impl CorpusGrpc {
         };
         let stopping = self.stopping.clone();
         Response::new(answer_each(requests, end, self.timeout, stopping, answer))
-    }
-
-    async fn change(
-        &self,
-        change: Change,
-        request: OnCorpus<Vec<String>>,
-        deadline: Deadline,
-        held: impl CallerWatch,
-    ) -> Result<u64, Status> {
-        let work = async |corpus: Arc<OpenCorpus>| {
-            let documents = request.documents(&corpus).await?;
-            self.router
-                .change(&corpus, change, documents, deadline, held.clone())
-                .await
-        };
-        let router = &self.router;
-        Ok(router
-            .on_corpus(&request.name, &request.recipe, work)
-            .await?)
-    }
-
-    async fn find(
-        &self,
-        request: OnCorpus<Find>,
-        deadline: Deadline,
-    ) -> Result<(Vec<u64>, FindOutcome), Status> {
-        let router = &self.router;
-        let spec = request.rest.spec;
-        let work = async |corpus: Arc<OpenCorpus>| {
-            let near = QueryBatch {
-                queries: request.batch.fingerprints(&corpus).await?.into(),
-                max_distance: decode::distance(spec.max_distance, corpus.layout())?,
-                spec,
-            };
-            let found = router.find(&corpus, &near, deadline).await?;
-            Ok((near.queries.iter().map(|query| query.0).collect(), found))
-        };
-        Ok(router
-            .on_corpus(&request.name, &request.recipe, work)
-            .await?)
-    }
-
-    async fn insert_batch(
-        &self,
-        request: pb::InsertRequest,
-        deadline: Deadline,
-        held: impl CallerWatch,
-    ) -> Result<pb::InsertResponse, Status> {
-        let documents = decode::insert(request)?;
-        let inserted_count = self
-            .change(Change::Insert, documents, deadline, held)
-            .await?;
-        Ok(pb::InsertResponse { inserted_count })
-    }
-
-    async fn remove_batch(
-        &self,
-        request: pb::RemoveRequest,
-        deadline: Deadline,
-        held: impl CallerWatch,
-    ) -> Result<pb::RemoveResponse, Status> {
-        let change = if request.beyond_clock {
-            Change::RemoveBeyondClock
-        } else {
-            Change::Remove
-        };
-        let documents = decode::remove(request)?;
-        let removed_count = self.change(change, documents, deadline, held).await?;
-        Ok(pb::RemoveResponse { removed_count })
-    }
-
-    async fn find_first_batch(
-        &self,
-        request: pb::FindFirstRequest,
-        deadline: Deadline,
-    ) -> Result<pb::FindFirstResponse, Status> {
-        let request = decode::find_first(request)?;
-        let form = request.rest.form;
-        let (queries, found) = self.find(request, deadline).await?;
-        convert::find_first_response(queries, found, form).await
-    }
-
-    async fn find_all_batch(
-        &self,
-        request: pb::FindAllRequest,
-        deadline: Deadline,
-    ) -> Result<pb::FindAllResponse, Status> {
-        let request = decode::find_all(request)?;
-        let form = request.rest.form;
-        let (queries, found) = self.find(request, deadline).await?;
-        convert::find_all_response(queries, found, form).await
     }
 }
 
@@ -167,6 +87,7 @@ impl CorpusService for CorpusGrpc {
     ) -> Result<Response<pb::CreateCorpusResponse>, Status> {
         let deadline = self.deadline(&request);
         let new = decode::new_corpus(request.get_ref())?;
+        Rights::of(&request).check(&new.name)?;
         let record = self.router.create(new, deadline).await?;
         let corpus = Some(convert::corpus(&record));
         Ok(Response::new(pb::CreateCorpusResponse { corpus }))
@@ -179,6 +100,7 @@ impl CorpusService for CorpusGrpc {
         let deadline = self.deadline(&request);
         let name = &request.get_ref().name;
         let name = decode::corpus_name("name", name, Violations::default())?;
+        Rights::of(&request).check(&name)?;
         // Nodes that do not hold it are described, not refused, so one that is remembered might be gone. It is described only
         // while the metadata is away.
         let corpus = self.router.newest(&name, "").await?;
@@ -195,8 +117,9 @@ impl CorpusService for CorpusGrpc {
         request: Request<pb::ListCorporaRequest>,
     ) -> Result<Response<pb::ListCorporaResponse>, Status> {
         let page = decode::page(request.get_ref())?;
+        let may_know = Rights::of(&request).filter()?;
         let corpora = self.router.list().await?;
-        let page = convert::list_corpora_response(&corpora, &page);
+        let page = convert::list_corpora_response(&corpora, &page, may_know);
         Ok(Response::new(page))
     }
 
@@ -207,6 +130,7 @@ impl CorpusService for CorpusGrpc {
         let deadline = self.deadline(&request);
         let name = &request.get_ref().name;
         let name = decode::corpus_name("name", name, Violations::default())?;
+        Rights::of(&request).check(&name)?;
         self.router.delete(&name, deadline).await?;
         Ok(Response::new(pb::DeleteCorpusResponse {}))
     }
@@ -238,7 +162,8 @@ impl CorpusService for CorpusGrpc {
     ) -> Result<Response<pb::InsertResponse>, Status> {
         let deadline = self.deadline(&request);
         let held = Admitted::of(&request);
-        let response = self
+        let edge = self.of_caller(&request);
+        let response = edge
             .insert_batch(request.into_inner(), deadline, held)
             .await?;
         Ok(Response::new(response))
@@ -250,7 +175,8 @@ impl CorpusService for CorpusGrpc {
     ) -> Result<Response<pb::RemoveResponse>, Status> {
         let deadline = self.deadline(&request);
         let held = Admitted::of(&request);
-        let response = self
+        let edge = self.of_caller(&request);
+        let response = edge
             .remove_batch(request.into_inner(), deadline, held)
             .await?;
         Ok(Response::new(response))
@@ -262,11 +188,12 @@ impl CorpusService for CorpusGrpc {
     ) -> Result<Response<pb::FindFirstResponse>, Status> {
         let deadline = self.deadline(&request);
         let result_form = form(&request, request.get_ref().result_form);
+        let edge = self.of_caller(&request);
         let request = pb::FindFirstRequest {
             result_form,
             ..request.into_inner()
         };
-        let response = self.find_first_batch(request, deadline).await?;
+        let response = edge.find_first_batch(request, deadline).await?;
         Ok(Response::new(response))
     }
 
@@ -276,11 +203,12 @@ impl CorpusService for CorpusGrpc {
     ) -> Result<Response<pb::FindAllResponse>, Status> {
         let deadline = self.deadline(&request);
         let result_form = form(&request, request.get_ref().result_form);
+        let edge = self.of_caller(&request);
         let request = pb::FindAllRequest {
             result_form,
             ..request.into_inner()
         };
-        let response = self.find_all_batch(request, deadline).await?;
+        let response = edge.find_all_batch(request, deadline).await?;
         Ok(Response::new(response))
     }
 
@@ -354,7 +282,7 @@ impl CorpusService for CorpusGrpc {
         &self,
         request: Request<pb::ScanRequest>,
     ) -> Result<Response<Self::ScanStream>, Status> {
-        self.scan_all(request).await
+        self.of_caller(&request).scan_all(request).await
     }
 
     type FindPairsStream = AnswerStream<pb::FindPairsResponse>;
@@ -363,7 +291,7 @@ impl CorpusService for CorpusGrpc {
         &self,
         request: Request<pb::FindPairsRequest>,
     ) -> Result<Response<Self::FindPairsStream>, Status> {
-        self.find_all_pairs(request).await
+        self.of_caller(&request).find_all_pairs(request).await
     }
 
     type FindClustersStream = AnswerStream<pb::FindClustersResponse>;
@@ -372,14 +300,16 @@ impl CorpusService for CorpusGrpc {
         &self,
         request: Request<pb::FindClustersRequest>,
     ) -> Result<Response<Self::FindClustersStream>, Status> {
-        self.find_all_clusters(request).await
+        self.of_caller(&request).find_all_clusters(request).await
     }
 
     async fn fingerprint(
         &self,
         request: Request<pb::FingerprintRequest>,
     ) -> Result<Response<pb::FingerprintResponse>, Status> {
+        let rights = Rights::of(&request);
         let request = decode::fingerprint(request.into_inner())?;
+        rights.check(&request.name)?;
         // No node checks the recipe, so a remembered one might be old. It is used only while the metadata is away.
         let corpus = self.router.newest(&request.name, &request.recipe).await?;
         let fingerprints = request.batch.fingerprints(&corpus).await?;

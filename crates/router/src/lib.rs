@@ -28,4 +28,7 @@ mod streams;
 mod too_far_ahead;
 
 pub use server::{RouterConfig, ServeError, create_corpus, serve};
-pub use simshard_transport::{Origin, Tls, TlsError, TlsFiles, Web};
+pub use simshard_transport::{
+    Origin, Principal, Role, Security, Tls, TlsError, TlsFiles, Tokens, TokensError, Web,
+    token_entry,
+};

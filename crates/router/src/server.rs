@@ -8,7 +8,7 @@ use simshard_proto::v1::corpus_service_server::CorpusServiceServer;
 use simshard_proto::{MAX_MESSAGE_BYTES, ROUTER_DESCRIPTORS, v1 as pb};
 use simshard_runtime::causes::with_causes;
 use simshard_runtime::observed::Observed;
-use simshard_transport::{self as transport, Budget, Interface, Tls, Web};
+use simshard_transport::{self as transport, Budget, Interface, Security, Web};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
@@ -19,7 +19,7 @@ use tracing::info;
 use crate::admin::AdminGrpc;
 use crate::deadline::Deadline;
 use crate::decode;
-use crate::grpc::CorpusGrpc;
+use crate::grpc::{CorpusGrpc, Rights};
 use crate::router::Router;
 
 /// The configuration of a router.
@@ -37,8 +37,8 @@ pub struct RouterConfig {
     pub observed: Observed,
     /// Who may use it from a browser.
     pub web: Web,
-    /// The certificates that it serves by; without them there is no TLS.
-    pub tls: Option<Tls>,
+    /// What keeps strangers out of it.
+    pub security: Security,
 }
 
 /// Why a router could not serve.
@@ -96,6 +96,7 @@ pub async fn serve(
         router,
         timeout: config.timeout,
         stopping: shutdown.clone(),
+        rights: Rights::default(),
     };
     let service = CorpusServiceServer::new(edge)
         .max_decoding_message_size(MAX_MESSAGE_BYTES)
@@ -108,7 +109,7 @@ pub async fn serve(
             observed: config.observed,
             admits_itself: None,
             web: Some(config.web),
-            tls: config.tls,
+            security: config.security,
         },
         listener,
         budget,

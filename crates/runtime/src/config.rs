@@ -45,9 +45,17 @@ pub fn load<T: DeserializeOwned>(path: &Path) -> Result<T, ConfigError> {
         path: path.to_owned(),
         reason,
     })?;
-    toml::from_str(&text).map_err(|error| ConfigError::Malformed {
+    parse(path, &text)
+}
+
+/// Reads the text of the file at `path` as TOML into `T`.
+///
+/// # Errors
+/// When it does not fit `T`.
+pub fn parse<T: DeserializeOwned>(path: &Path, text: &str) -> Result<T, ConfigError> {
+    toml::from_str(text).map_err(|error| ConfigError::Malformed {
         path: path.to_owned(),
-        mistake: TomlMistake::of(&text, &error),
+        mistake: TomlMistake::of(text, &error),
     })
 }
 

@@ -6,9 +6,11 @@
 //! - TR2: calls that are given up before the server sees them do not end the connection, on which others may be.
 
 mod admission;
+mod authorize;
 mod budget;
 mod connections;
 mod deadline;
+mod followed;
 mod headers;
 mod health;
 mod incoming;
@@ -18,10 +20,12 @@ mod metrics;
 mod places;
 mod shares;
 mod tls;
+mod tokens;
 mod web;
 mod wire;
 
 use std::convert::Infallible;
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use simshard_proto::endpoint::{KEEPALIVE, KEEPALIVE_TIMEOUT, STREAM_WINDOW};
@@ -35,6 +39,7 @@ use tonic::server::NamedService;
 use tonic::service::Routes;
 use tonic::transport::Server;
 use tonic::{Code, Status};
+use tonic_reflection::server as reflection;
 use tower::Service;
 use tower::layer::layer_fn;
 use tower::util::{MapResponseLayer, option_layer};
@@ -42,6 +47,8 @@ use tracing::warn;
 
 use admission::Admission;
 pub use admission::{Admitted, NO_MEMORY, Working, overloaded};
+use authorize::Authorize;
+pub use authorize::Caller;
 pub use budget::{Budget, Taken};
 use deadline::AnswerInTime;
 pub use deadline::client_timeout;
@@ -53,6 +60,7 @@ use metrics::Requests;
 pub use places::{Place, Places};
 pub use shares::Peer;
 pub use tls::{Tls, TlsError, TlsFiles};
+pub use tokens::{Principal, Role, Tokens, TokensError, token_entry};
 use web::WebLayer;
 pub use web::{InvalidOrigin, Origin, Web};
 
@@ -105,8 +113,27 @@ pub struct Interface {
     pub admits_itself: Option<&'static str>,
     /// What is taken beside gRPC over HTTP/2, if anything is.
     pub web: Option<Web>,
-    /// The certificates of the listener; without them there is no TLS.
+    /// What keeps strangers out.
+    pub security: Security,
+}
+
+/// What keeps strangers out of a listener.
+#[derive(Clone, Debug, Default)]
+pub struct Security {
+    /// Its certificates; without them there is no TLS.
     pub tls: Option<Tls>,
+    /// The tokens by which callers are known; without them, all may do all.
+    pub tokens: Option<Tokens>,
+}
+
+impl Security {
+    /// Looks at the files of both again and again.
+    async fn follow(&self) -> Infallible {
+        tokio::select! {
+            never = followed::follow(self.tls.as_ref().map(Tls::files)) => never,
+            never = followed::follow(self.tokens.as_ref().map(Tokens::files)) => never,
+        }
+    }
 }
 
 impl Interface {
@@ -119,7 +146,7 @@ impl Interface {
             observed,
             admits_itself: None,
             web: None,
-            tls: None,
+            security: Security::default(),
         }
     }
 }
@@ -145,13 +172,11 @@ where
     let health = Health::new(S::NAME, reporter, &interface.observed);
     let is_ready = *ready.borrow_and_update();
     health.set(is_ready).await;
-    let reflection = || {
-        tonic_reflection::server::Builder::configure()
-            .register_encoded_file_descriptor_set(interface.descriptors)
-    };
     let requests: Requests = interface.observed.metrics();
     let methods = requests.of_server(S::NAME, interface.descriptors, &budget);
+    let security = interface.security;
     let web = interface.web;
+    warn_of_open_tokens(&security, &listener);
     let web = web.map(|web| WebLayer::new(web, S::NAME, interface.descriptors, &budget, &methods));
     let web = web.transpose()?;
     let server = server()
@@ -159,17 +184,20 @@ where
         .layer(option_layer(web))
         .layer(layer_fn(|inner| Measured::new(inner, &methods)))
         .layer(layer_fn(CheckHeaders))
+        .layer(layer_fn(|inner| {
+            Authorize::new(inner, security.tokens.clone())
+        }))
         .layer(layer_fn(AnswerInTime))
         .layer(Admission::new(budget, interface.admits_itself))
         .layer(MapResponseLayer::new(explain_response))
         .add_routes(interface.beside)
         .add_service(service)
         .add_service(health_service)
-        .add_service(reflection().build_v1()?)
+        .add_service(reflection(interface.descriptors).build_v1()?)
         // Many tools know this one only.
-        .add_service(reflection().build_v1alpha()?)
+        .add_service(reflection(interface.descriptors).build_v1alpha()?)
         .serve_with_incoming_shutdown(
-            incoming::connections(listener, interface.tls.clone()),
+            incoming::connections(listener, security.tls.clone()),
             health.follow(ready, shutdown),
         );
     let cut_off = async {
@@ -178,11 +206,24 @@ where
     };
     tokio::select! {
         result = server => Ok(result?),
-        never = tls::follow(interface.tls.as_ref()) => match never {},
+        never = security.follow() => match never {},
         () = cut_off => {
             warn!(service = S::NAME, ?grace, "requests in flight were cut off");
             Ok(())
         }
+    }
+}
+
+fn reflection(descriptors: &'static [u8]) -> reflection::Builder<'static> {
+    reflection::Builder::configure().register_encoded_file_descriptor_set(descriptors)
+}
+
+/// Tokens that go through a network without TLS can be read there.
+fn warn_of_open_tokens(security: &Security, listener: &TcpListener) {
+    let is_local = |address: SocketAddr| address.ip().is_loopback();
+    let is_safe = security.tls.is_some() || listener.local_addr().is_ok_and(is_local);
+    if security.tokens.is_some() && !is_safe {
+        warn!("clients send their tokens without TLS: others on the network can read them");
     }
 }
 

@@ -8,17 +8,10 @@
 //! - TL3: nothing older than TLS 1.3 is spoken. Where authorities for clients are named, a client without a certificate
 //!   of theirs is refused.
 
-use std::convert::Infallible;
-use std::fmt;
 use std::fs;
-use std::future::pending;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
 
-use parking_lot::RwLock;
-use tokio::task::spawn_blocking;
-use tokio::time::{MissedTickBehavior, interval};
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::crypto::ring;
 use tokio_rustls::rustls::pki_types::pem::{self, PemObject};
@@ -26,13 +19,11 @@ use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tokio_rustls::rustls::server::{VerifierBuilderError, WebPkiClientVerifier};
 use tokio_rustls::rustls::version::TLS13;
 use tokio_rustls::rustls::{self, RootCertStore, ServerConfig};
-use tracing::{info, warn};
+
+use crate::followed::{Followed, Source};
 
 /// The protocols of HTTP that a client may choose.
 const PROTOCOLS: [&[u8]; 2] = [b"h2", b"http/1.1"];
-
-/// How often the files are looked at.
-const LOOK: Duration = Duration::from_secs(5);
 
 /// The files of a server's certificates, all in PEM.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -93,31 +84,15 @@ pub enum TlsError {
 }
 
 /// What a server needs for TLS. Clones share it.
-#[derive(Clone)]
-pub struct Tls {
-    files: TlsFiles,
-    current: Arc<RwLock<Current>>,
-}
-
-/// The files as they were read last, and what was made of those that could be used.
-struct Current {
-    read: Contents,
-    config: Arc<ServerConfig>,
-}
+#[derive(Clone, Debug)]
+pub struct Tls(Followed<TlsFiles>);
 
 /// The bytes of the files.
 #[derive(Clone, PartialEq, Eq)]
-struct Contents {
+pub(super) struct Contents {
     certificate: Vec<u8>,
     key: Vec<u8>,
     client_authorities: Option<Vec<u8>>,
-}
-
-impl fmt::Debug for Tls {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut shown = f.debug_struct("Tls");
-        shown.field("files", &self.files).finish_non_exhaustive()
-    }
 }
 
 impl Tls {
@@ -126,68 +101,26 @@ impl Tls {
     /// # Errors
     /// If TLS cannot be served by them.
     pub fn load(files: TlsFiles) -> Result<Self, TlsError> {
-        let read = files.read()?;
-        let config = Arc::new(files.config(&read)?);
-        let current = Arc::new(RwLock::new(Current { read, config }));
-        Ok(Self { files, current })
+        Followed::load(files).map(Self)
     }
 
     /// What the next connection begins with.
     pub(super) fn acceptor(&self) -> TlsAcceptor {
-        TlsAcceptor::from(Arc::clone(&self.current.read().config))
+        TlsAcceptor::from(self.0.current())
     }
 
-    /// Reads the files again and again, for the connections to come.
-    async fn follow(&self) -> Infallible {
-        let mut looks = interval(LOOK);
-        looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        let mut failed = false;
-        loop {
-            looks.tick().await;
-            let tls = self.clone();
-            // It fails only as the runtime ends.
-            let Ok(refreshed) = spawn_blocking(move || tls.refresh()).await else {
-                continue;
-            };
-            match refreshed {
-                Ok(changed) => {
-                    if changed {
-                        info!(certificate = %self.files.certificate.display(), "certificates were read again");
-                    }
-                    failed = false;
-                }
-                // It is told once.
-                Err(error) if !failed => {
-                    let error: &dyn std::error::Error = &error;
-                    warn!(error, "certificates cannot be used: the earlier ones are");
-                    failed = true;
-                }
-                Err(_known) => {}
-            }
-        }
-    }
-
-    /// Reads the files again; returns whether they have changed.
-    fn refresh(&self) -> Result<bool, TlsError> {
-        let read = self.files.read()?;
-        if read == self.current.read().read {
-            return Ok(false);
-        }
-        let config = Arc::new(self.files.config(&read)?);
-        *self.current.write() = Current { read, config };
-        Ok(true)
+    /// The files, to be followed.
+    pub(super) const fn files(&self) -> &Followed<TlsFiles> {
+        &self.0
     }
 }
 
-/// Keeps certificates as their files have them, where there are any.
-pub(super) async fn follow(tls: Option<&Tls>) -> Infallible {
-    match tls {
-        Some(tls) => tls.follow().await,
-        None => pending().await,
-    }
-}
+impl Source for TlsFiles {
+    const WHAT: &'static str = "certificates";
+    type Contents = Contents;
+    type Made = ServerConfig;
+    type Error = TlsError;
 
-impl TlsFiles {
     fn read(&self) -> Result<Contents, TlsError> {
         let read = |file: &PathBuf| {
             fs::read(file).map_err(|source| TlsError::Unreadable {
@@ -202,7 +135,7 @@ impl TlsFiles {
         })
     }
 
-    fn config(&self, contents: &Contents) -> Result<ServerConfig, TlsError> {
+    fn make(&self, contents: &Contents) -> Result<ServerConfig, TlsError> {
         let provider = Arc::new(ring::default_provider());
         let builder = ServerConfig::builder_with_provider(Arc::clone(&provider))
             .with_protocol_versions(&[&TLS13])
@@ -229,7 +162,9 @@ impl TlsFiles {
         config.alpn_protocols = PROTOCOLS.map(Vec::from).to_vec();
         Ok(config)
     }
+}
 
+impl TlsFiles {
     fn unusable(&self, source: rustls::Error) -> TlsError {
         TlsError::Pair {
             certificate: self.certificate.clone(),

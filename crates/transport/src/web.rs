@@ -12,7 +12,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use futures_util::future::Either;
-use http::header::{ACCESS_CONTROL_REQUEST_METHOD, CONTENT_TYPE, ORIGIN};
+use http::header::{ACCESS_CONTROL_REQUEST_METHOD, AUTHORIZATION, CONTENT_TYPE, ORIGIN};
 use http::{HeaderName, HeaderValue, Method, Request, Response, StatusCode, Uri, Version};
 use serde::Deserialize;
 use simshard_proto::Violations;
@@ -28,7 +28,8 @@ use crate::json::{Json, JsonLayer, Refusal, is_grpc_web};
 use crate::metrics::Methods;
 
 /// The headers that clients in browsers send.
-const SENT: [HeaderName; 6] = [
+const SENT: [HeaderName; 7] = [
+    AUTHORIZATION,
     CONTENT_TYPE,
     HeaderName::from_static("connect-protocol-version"),
     HeaderName::from_static("connect-timeout-ms"),

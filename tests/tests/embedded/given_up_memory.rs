@@ -6,7 +6,7 @@ use std::time::Duration;
 use futures_util::{StreamExt, stream};
 use simshard_client::{Client, Reason, v1};
 use simshard_cluster::{ClusterLayout, MemoryStore, Node};
-use simshard_router::{RouterConfig, Web};
+use simshard_router::{RouterConfig, Security, Web};
 use simshard_runtime::observed::Observed;
 use simshard_testkit::{StallingProxy, TestCluster};
 use tokio::net::TcpListener;
@@ -51,7 +51,7 @@ async fn router(cluster: &TestCluster, link: &StallingProxy) -> Stub {
         drain: Duration::from_secs(1),
         observed: Observed::default(),
         web: Web::default(),
-        tls: None,
+        security: Security::default(),
     };
     let (store, end) = (MemoryStore::new(layout), CancellationToken::new());
     tokio::spawn(simshard_router::serve(

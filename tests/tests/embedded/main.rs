@@ -20,3 +20,4 @@ mod router_oracle;
 mod shards;
 mod slow_readers;
 mod tls;
+mod tokens;

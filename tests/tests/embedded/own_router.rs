@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use simshard_client::Client;
 use simshard_cluster::MetadataStore;
-use simshard_router::{RouterConfig, Web};
+use simshard_router::{RouterConfig, Security, Web};
 use simshard_runtime::observed::Observed;
 use tokio::net::TcpListener;
 use tokio_util::sync::{CancellationToken, DropGuard};
@@ -27,7 +27,7 @@ impl OwnRouter {
             drain: Duration::from_secs(1),
             observed: Observed::default(),
             web: Web::default(),
-            tls: None,
+            security: Security::default(),
         };
         let end = CancellationToken::new();
         tokio::spawn(simshard_router::serve(config, store, listener, end.clone()));

@@ -20,6 +20,7 @@ fn access(certificates: &Certificates, is_known: bool) -> Access {
     Access {
         authorities: Some(read(certificates.authority())),
         identity: is_known.then_some((certificate, key)),
+        token: None,
     }
 }
 

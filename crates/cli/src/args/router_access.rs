@@ -1,4 +1,4 @@
-//! What a router with TLS asks of the commands that connect to it.
+//! What a router with TLS or tokens asks of the commands that connect to it.
 
 use std::path::PathBuf;
 
@@ -8,7 +8,7 @@ use simshard_client::Access;
 use super::pem;
 use crate::exit::UsageError;
 
-/// TLS, for a router that has it.
+/// TLS and a token, for a router that asks for them.
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "Cluster")]
 pub struct RouterAccessArgs {
@@ -21,6 +21,9 @@ pub struct RouterAccessArgs {
     /// The private key of that certificate, a PEM file
     #[arg(long, value_name = "FILE", env = "SIMSHARD_KEY", value_hint = ValueHint::FilePath)]
     pub key: Option<PathBuf>,
+    /// A file with the token by which the router knows this command
+    #[arg(long, value_name = "FILE", env = "SIMSHARD_TOKEN_FILE", value_hint = ValueHint::FilePath)]
+    pub token_file: Option<PathBuf>,
 }
 
 impl RouterAccessArgs {
@@ -35,6 +38,7 @@ impl RouterAccessArgs {
                 ("--cert", self.cert.as_deref()),
                 ("--key", self.key.as_deref()),
             )?,
+            token: self.token_file.as_deref().map(pem::read).transpose()?,
         })
     }
 }

@@ -22,3 +22,4 @@ pub mod serve;
 pub mod size;
 pub mod storage;
 pub mod text;
+pub mod token;

@@ -5,8 +5,8 @@ mod embedded;
 mod entering;
 mod patience;
 mod roles;
+mod security;
 mod side_port;
-mod tls;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -19,7 +19,7 @@ use simshard_runtime::allocator;
 use simshard_runtime::logging::{self, Level, LogFormat};
 
 pub use config::{RawNodeConfig, RawRouterConfig};
-pub use tls::TlsArgs;
+pub use security::SecurityArgs;
 
 use crate::args::EtcdAccessArgs;
 
@@ -67,9 +67,9 @@ pub struct ServeArgs {
     /// What its router allows.
     #[command(flatten)]
     pub limits: LimitArgs,
-    /// How its router has TLS.
+    /// What keeps strangers out of its router.
     #[command(flatten)]
-    pub tls: TlsArgs,
+    pub security: SecurityArgs,
     /// What the process keeps to.
     #[command(flatten)]
     pub process: ProcessArgs,
@@ -203,9 +203,9 @@ pub struct RouterRoleArgs {
     /// What the router allows.
     #[command(flatten)]
     pub limits: LimitArgs,
-    /// How it has TLS.
+    /// What keeps strangers out.
     #[command(flatten)]
-    pub tls: TlsArgs,
+    pub security: SecurityArgs,
     /// What the roles share.
     #[command(flatten)]
     pub role: RoleArgs,

@@ -160,23 +160,8 @@ fn find_pairs_has_the_name_of_its_ancestor_too() {
 }
 
 /// The commands that print no table: they print documents, a story for people, or nothing.
-const WITHOUT_TABLES: [&str; 29] = [
+const WITHOUT_TABLES: [&str; 15] = [
     "simshard bench echo",
-    "simshard cluster adopt",
-    "simshard cluster force",
-    "simshard cluster init",
-    "simshard cluster move",
-    "simshard cluster rebalance abort",
-    "simshard cluster rebalance apply",
-    "simshard cluster rebalance pause",
-    "simshard cluster rebalance resume",
-    "simshard cluster remove",
-    "simshard cluster set-capacity",
-    "simshard cluster set-limits",
-    "simshard cluster set-replication",
-    "simshard cluster set-zone",
-    "simshard cluster undrain",
-    "simshard cluster upgrade finalize",
     "simshard completions",
     "simshard corpus create",
     "simshard corpus delete",
@@ -190,6 +175,7 @@ const WITHOUT_TABLES: [&str; 29] = [
     "simshard serve node",
     "simshard serve router",
     "simshard storage verify",
+    "simshard token new",
 ];
 
 /// The page lists those that do.

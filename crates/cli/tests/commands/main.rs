@@ -27,6 +27,7 @@ mod recipes;
 mod scripts;
 mod storage;
 mod terminal;
+mod tokens;
 
 const BINARY: &str = env!("CARGO_BIN_EXE_simshard");
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use prost_types::Timestamp;
-use simshard_cluster::{Corpora, CorpusRecord, CorpusState, Node};
+use simshard_cluster::{Corpora, CorpusName, CorpusRecord, CorpusState, Node};
 use simshard_proto::v1::ResultForm;
 use simshard_proto::{MAX_MESSAGE_BYTES, rows_of, shards_from, v1 as pb};
 use simshard_topology::{NodeId, ShardId, ShardSet};
@@ -101,9 +101,14 @@ pub(super) fn stored_corpus(stored: StoredCorpus) -> pb::StoredCorpus {
     }
 }
 
-pub(super) fn list_corpora_response(corpora: &Corpora, page: &Page) -> pb::ListCorporaResponse {
+pub(super) fn list_corpora_response(
+    corpora: &Corpora,
+    page: &Page,
+    may_know: impl Fn(&CorpusName) -> bool,
+) -> pb::ListCorporaResponse {
     let after = |record: &&CorpusRecord| Some(&record.name) > page.after.as_ref();
-    let mut rest = corpora.records().filter(after);
+    let known = corpora.records().filter(|record| may_know(&record.name));
+    let mut rest = known.filter(after);
     let corpora: Vec<pb::Corpus> = rest.by_ref().take(page.size).map(corpus).collect();
     let last = corpora.last().map(|corpus| corpus.name.clone());
     pb::ListCorporaResponse {

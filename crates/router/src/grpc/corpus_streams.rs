@@ -22,6 +22,7 @@ impl CorpusGrpc {
     /// with another that took its name.
     async fn corpus_stream(&self, name: &str, recipe: &str) -> Result<CorpusStream, Status> {
         let name = decode::corpus_name("corpus", name, Violations::default())?;
+        self.rights.check(&name)?;
         let corpus = self.router.newest(&name, recipe).await?;
         Ok(CorpusStream::new(&self.router, Arc::clone(&corpus)).await?)
     }

@@ -9,6 +9,7 @@ use tokio_rustls::rustls::ClientConfig;
 use tokio_rustls::rustls::version::TLS12;
 
 use super::*;
+use crate::followed::{self, LOOK};
 
 /// An authority, and what it signs.
 struct Authority {
@@ -153,17 +154,19 @@ async fn certificates_are_replaced_while_they_are_served() {
     let folder = Folder::new();
     let tls = Tls::load(folder.files(None)).unwrap();
     let first = echo(&tls, client(None)).await.unwrap();
-    assert!(!tls.refresh().unwrap(), "nothing has changed");
+    assert!(!tls.files().look().unwrap(), "nothing has changed");
     let [certificate, key] = TRUSTED.signs();
     fs::write(folder.path("server.pem"), &certificate).unwrap();
-    let half_replaced = tls.refresh().unwrap_err();
+    assert!(!tls.files().look().unwrap(), "it may be half written");
+    let half_replaced = tls.files().look().unwrap_err();
     assert!(
         matches!(half_replaced, TlsError::Pair { .. }),
         "{half_replaced}"
     );
     assert_eq!(echo(&tls, client(None)).await.unwrap(), first);
     fs::write(folder.path("server.key"), &key).unwrap();
-    assert!(tls.refresh().unwrap());
+    assert!(!tls.files().look().unwrap());
+    assert!(tls.files().look().unwrap());
     assert_ne!(echo(&tls, client(None)).await.unwrap(), first);
 }
 
@@ -174,9 +177,10 @@ async fn files_are_looked_at_again_and_again() {
     let tls = Tls::load(folder.files(None)).unwrap();
     let first = echo(&tls, client(None)).await.unwrap();
     let clone = tls.clone();
-    let follower = tokio::spawn(async move { match clone.follow().await {} });
+    let follower =
+        tokio::spawn(async move { match followed::follow(Some(clone.files())).await {} });
     folder.write_pair(&TRUSTED.signs());
-    tokio::time::sleep(2 * LOOK).await;
+    tokio::time::sleep(4 * LOOK).await;
     assert_ne!(echo(&tls, client(None)).await.unwrap(), first);
     follower.abort();
 }

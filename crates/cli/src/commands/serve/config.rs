@@ -15,7 +15,9 @@ use simshard_runtime::config::load;
 use simshard_runtime::observed::Observed;
 use simshard_topology::NodeId;
 
-use super::{NodeArgs, RoleArgs, RouterRoleArgs, ServeArgs, TlsArgs, seconds, threads_or_cores};
+use super::{
+    NodeArgs, RoleArgs, RouterRoleArgs, SecurityArgs, ServeArgs, seconds, threads_or_cores,
+};
 use crate::args::EtcdAccessArgs;
 use crate::embedded::{
     DRAIN, EMBEDDED_NODE, EmbeddedConfig, IN_FLIGHT_BYTES, MAX_CORPORA, TIMEOUT,
@@ -104,6 +106,8 @@ pub struct RawRouterConfig {
     pub tls_key: Option<PathBuf>,
     /// The authorities of clients.
     pub tls_client_ca: Option<PathBuf>,
+    /// The tokens of those who may use it.
+    pub tokens: Option<PathBuf>,
     /// Memory that requests in flight may use together.
     pub in_flight_mib: Option<u32>,
     /// How long requests in flight may take after a shutdown began.
@@ -175,7 +179,7 @@ pub(super) fn embedded(args: &ServeArgs) -> anyhow::Result<EmbeddedConfig> {
         drain: drain(args.process.drain_seconds),
         observed: Observed::default(),
         web: web(&args.limits.allow_origin),
-        tls: args.tls.clone().load()?,
+        security: args.security.clone().load()?,
     })
 }
 
@@ -250,14 +254,15 @@ pub(super) fn router(args: &RouterRoleArgs) -> anyhow::Result<RouterRole> {
         } else {
             &args.limits.allow_origin
         }),
-        tls: TlsArgs {
-            tls_cert: path(&args.role, args.tls.tls_cert.as_ref(), file.tls_cert),
-            tls_key: path(&args.role, args.tls.tls_key.as_ref(), file.tls_key),
+        security: SecurityArgs {
+            tls_cert: path(&args.role, args.security.tls_cert.as_ref(), file.tls_cert),
+            tls_key: path(&args.role, args.security.tls_key.as_ref(), file.tls_key),
             tls_client_ca: path(
                 &args.role,
-                args.tls.tls_client_ca.as_ref(),
+                args.security.tls_client_ca.as_ref(),
                 file.tls_client_ca,
             ),
+            tokens: path(&args.role, args.security.tokens.as_ref(), file.tokens),
         }
         .load()?,
     };

@@ -132,7 +132,7 @@ async fn serve_router(role: RouterRole) -> anyhow::Result<()> {
     };
     let store = store?;
     let socket = bind(role.presence, LISTEN)?;
-    let url = url_of(socket.local_addr()?, role.config.tls.as_ref());
+    let url = url_of(socket.local_addr()?, role.config.security.tls.as_ref());
     let shown = match &role.metadata {
         Place::Store(keys) => {
             let show = async |_: &Absence| Ok(show_router(keys, &url).await?);

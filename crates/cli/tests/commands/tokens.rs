@@ -1,0 +1,156 @@
+//! Tokens, and what commands may do with them.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::Output;
+
+use simshard_testkit::{Process, run};
+
+use crate::{BINARY, log};
+
+/// A folder for a file of tokens, and for the tokens.
+struct Folder(tempfile::TempDir);
+
+impl Folder {
+    fn path(&self, file: &str) -> PathBuf {
+        self.0.path().join(file)
+    }
+
+    fn text(&self, file: &str) -> String {
+        self.path(file).to_str().unwrap().to_owned()
+    }
+
+    /// Makes a token; its file is called like its owner.
+    fn make(&self, name: &str, more: &[&str]) -> Output {
+        let (token, tokens) = (self.text(name), self.text("tokens.toml"));
+        let files = ["--token-file", &token, "--tokens", &tokens];
+        run(
+            BINARY,
+            [&["token", "new", name], &files[..], more].concat(),
+            "",
+        )
+    }
+}
+
+/// Each adds its entry, whatever the others do at the same time.
+#[test]
+fn tokens_that_are_made_at_once_are_all_in_the_file() {
+    let folder = Folder(tempfile::tempdir().unwrap());
+    std::thread::scope(|scope| {
+        for name in ["a", "b", "c", "d"] {
+            let folder = &folder;
+            scope.spawn(move || assert!(folder.make(name, &["--role", "read"]).status.success()));
+        }
+    });
+    let entries = fs::read_to_string(folder.path("tokens.toml")).unwrap();
+    assert_eq!(entries.matches("[[tokens]]").count(), 4, "{entries}");
+    let again = ["token", "new", "a", "--role", "read", "--token-file"];
+    let (other, tokens) = (folder.text("other"), folder.text("tokens.toml"));
+    let refused = run(
+        BINARY,
+        [&again[..], &[&other, "--tokens", &tokens]].concat(),
+        "",
+    );
+    assert!(
+        log(&refused).contains("needs a name of its own"),
+        "{}",
+        log(&refused)
+    );
+    assert!(!folder.path("other").exists());
+}
+
+fn mode(file: &Path) -> u32 {
+    fs::metadata(file).unwrap().permissions().mode() & 0o777
+}
+
+#[test]
+fn a_token_is_in_its_own_file_alone_and_only_its_owner_reads_it() {
+    let folder = Folder(tempfile::tempdir().unwrap());
+    let made = folder.make(
+        "crawler",
+        &[
+            "--role",
+            "write",
+            "--corpora",
+            "news,blogs",
+            "--expires-days",
+            "9",
+        ],
+    );
+    assert!(made.status.success(), "{}", log(&made));
+    let token = fs::read_to_string(folder.path("crawler")).unwrap();
+    let token = token.trim();
+    assert!(
+        token.starts_with("simshard_") && token.len() > 50,
+        "{token}"
+    );
+    assert_eq!(mode(&folder.path("crawler")), 0o600);
+    let entries = fs::read_to_string(folder.path("tokens.toml")).unwrap();
+    for text in [
+        &entries,
+        &log(&made),
+        &String::from_utf8(made.stdout).unwrap(),
+    ] {
+        assert!(!text.contains(token), "{text}");
+    }
+    assert!(
+        entries.contains("corpora = [\"blogs\", \"news\"]"),
+        "{entries}"
+    );
+    // What is there already stays, and no token is left that no server knows.
+    for (name, role, said) in [
+        ("crawler", "read", "cannot write"),
+        ("tokens.toml", "read", "cannot write"),
+        ("two words", "read", "a name has"),
+        ("other", "owner", "invalid value"),
+    ] {
+        let refused = folder.make(name, &["--role", role]);
+        assert!(
+            !refused.status.success() && log(&refused).contains(said),
+            "{}",
+            log(&refused)
+        );
+    }
+    assert_eq!(
+        fs::read_to_string(folder.path("tokens.toml")).unwrap(),
+        entries
+    );
+    assert_eq!(
+        fs::read_to_string(folder.path("crawler")).unwrap().trim(),
+        token
+    );
+    assert_eq!(fs::read_dir(folder.0.path()).unwrap().count(), 2);
+}
+
+#[test]
+fn commands_do_what_their_token_is_for() {
+    let folder = Folder(tempfile::tempdir().unwrap());
+    for (name, role) in [("reader", "read"), ("writer", "write")] {
+        assert!(folder.make(name, &["--role", role]).status.success());
+    }
+    let tokens = folder.text("tokens.toml");
+    let server = Process::serve(
+        BINARY,
+        ["serve", "--listen", "127.0.0.1:0", "--tokens", &tokens],
+    );
+    let insert = |access: &[&str]| {
+        let command = ["insert", "--format", "tsv", "--router", server.url()];
+        run(BINARY, [&command, access].concat(), "a\t7\n")
+    };
+    let (reader, writer) = (folder.text("reader"), folder.text("writer"));
+    for (access, said) in [
+        (&[][..], "this server asks for a token"),
+        (&["--token-file", &tokens], "no token has"),
+        (&["--token-file", &reader], "\"reader\" has the role read"),
+    ] {
+        let refused = insert(access);
+        assert!(
+            !refused.status.success() && log(&refused).contains(said),
+            "{}",
+            log(&refused)
+        );
+    }
+    let inserted = insert(&["--token-file", &writer]);
+    assert!(inserted.status.success(), "{}", log(&inserted));
+}
