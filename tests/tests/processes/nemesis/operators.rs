@@ -33,13 +33,14 @@ const COMMANDS: [&str; 12] = [
 ];
 
 /// What a command may say that does not succeed.
-const REFUSALS: [&str; 7] = [
+const REFUSALS: [&str; 8] = [
     "no plan is staged",
     "another plan is being carried out",
     "another operator has changed the plan meanwhile",
     "the plan is stale",
     "the plan was being taken back",
     "is drained",
+    "nothing is left of the plan",
     "repeat the command",
 ];
 
