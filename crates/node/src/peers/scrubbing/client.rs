@@ -76,8 +76,7 @@ impl ScrubError {
     #[must_use]
     pub fn left() -> Self {
         Self {
-            message: "a node left it meanwhile, as it died or hung: run this command again"
-                .to_owned(),
+            message: "a node left it meanwhile: run this command again".to_owned(),
             may_succeed_later: true,
         }
     }
