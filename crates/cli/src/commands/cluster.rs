@@ -16,6 +16,8 @@ mod settings;
 mod shards;
 mod shares;
 mod status;
+#[cfg(test)]
+mod two_nodes;
 mod upgrade;
 
 use std::sync::Arc;

@@ -259,29 +259,10 @@ pub(super) async fn wait_until_installed(
 
 #[cfg(test)]
 mod tests {
-    use simshard_cluster::{
-        Corpora, KeyValueStore, MemoryKeyValues, RegisteredStore, initialize, register,
-    };
-    use simshard_topology::plan_evenly;
+    use simshard_cluster::KeyValueStore;
 
+    use super::super::two_nodes::{STORES, two_nodes};
     use super::*;
-
-    const STORES: [StoreId; 2] = [StoreId([1; 16]), StoreId([2; 16])];
-
-    /// A cluster of two nodes, which hold each shard.
-    async fn cluster() -> MemoryKeyValues {
-        let keys = MemoryKeyValues::new();
-        let nodes = ["n1", "n2"].map(|name| NodeId::new(name).unwrap());
-        for (id, node) in STORES.into_iter().zip(nodes.clone()) {
-            let address = format!("http://{node}:9");
-            let store = RegisteredStore::new(id, node, address);
-            register(&keys, &store).await.unwrap();
-        }
-        let map = plan_evenly(None, &nodes, 2).unwrap();
-        let begun = initialize(&keys, &map, 1, &Corpora::default(), &[]).await;
-        begun.unwrap();
-        keys
-    }
 
     async fn force_for(keys: &dyn KeyValueStore, meant: &ShardRecords) -> ShardRecords {
         let forced = force(keys, STORES[0], are_still(meant), |_| true).await;
@@ -291,7 +272,7 @@ mod tests {
     /// Two operators looked at the same records, and one was faster.
     #[tokio::test]
     async fn shards_whose_records_change_meanwhile_are_left_alone_and_named() {
-        let keys = cluster().await;
+        let keys = two_nodes().await;
         let mut meant = shard_records(&keys).await.unwrap();
         meant.retain(|shard, _| shard.0 < 4);
         let mut of_other = meant.clone();

@@ -1,9 +1,11 @@
 //! `simshard cluster scrub`: whether the replicas of each shard hold the same, and all shards of a document, and repairing
 //! those that do not.
 
+mod attempts;
 mod between;
 mod dropping;
 mod manner;
+mod places;
 mod within;
 
 use std::collections::BTreeMap;
@@ -20,8 +22,9 @@ use simshard_topology::{ShardId, ShardSet, Version};
 use super::MetadataArgs;
 use crate::args::JsonArgs;
 use crate::say::{note, warn};
+use attempts::Attempts;
 use dropping::Dropping;
-use manner::{Manner, Places, SHOWN};
+use manner::{Manner, SHOWN};
 
 /// Pairs of shards that are compared at once to fill shards.
 const FILLED_AT_ONCE: NonZeroUsize = NonZeroUsize::new(4).unwrap();
@@ -112,9 +115,9 @@ pub(super) async fn run(args: &ScrubArgs) -> anyhow::Result<()> {
     }
     let mut within = Vec::new();
     if args.compares(What::Replicas) {
-        let places = Places::read(&*keys).await?;
-        within = within::compare(&*keys, manner, &places, shards).await?;
-        within::print(&within, &places, args.output)?;
+        let attempts = Attempts::begin(&*keys).await?;
+        within = within::compare(&attempts, manner, shards).await?;
+        within::print(&within, &attempts.places(), args.output)?;
     }
     let mut between = between::Outcomes::default();
     if args.compares(What::Shards) {

@@ -9,10 +9,12 @@ use futures_util::{StreamExt, TryStreamExt, stream};
 use serde_json::{Map, Value, json};
 use simshard_cluster::{CorpusState, KeyValueStore, RegisteredStore, recorded_corpora};
 use simshard_node::{ScrubDifference, ScrubError, compare_shard, sum_cells_of};
-use simshard_topology::{CorpusUid, ShardId, ShardSet};
+use simshard_topology::{CorpusUid, ShardId, ShardSet, Version};
 
 use super::super::patience::patiently;
-use super::manner::{Manner, Patience, Places, SHOWN, problem_of, state_text, state_value};
+use super::attempts::Attempts;
+use super::manner::{Manner, SHOWN, problem_of, state_text, state_value};
+use super::places::Places;
 use crate::args::JsonArgs;
 use crate::progress;
 use crate::say;
@@ -99,19 +101,22 @@ pub(super) async fn compare(
     within: ShardSet,
 ) -> anyhow::Result<Outcomes> {
     let comparison = Comparison::begin(keys, manner).await?;
-    let mut outcomes = Outcomes::default();
-    let mut sums: BTreeMap<ShardId, Sums> = BTreeMap::new();
-    for (shard, summed) in comparison.sum().await? {
-        match summed {
-            Ok(summed) => drop(sums.insert(shard, summed)),
-            Err(problem) => drop(outcomes.by_shard.insert(shard, Outcome::unknown(problem))),
+    let compared = async {
+        let mut outcomes = Outcomes::default();
+        let mut sums: BTreeMap<ShardId, Sums> = BTreeMap::new();
+        for (shard, summed) in comparison.sum().await {
+            match summed {
+                Ok(summed) => drop(sums.insert(shard, summed)),
+                Err(problem) => drop(outcomes.by_shard.insert(shard, Outcome::unknown(problem))),
+            }
         }
-    }
-    let summed = sums.keys().filter(|shard| within.contains(**shard));
-    outcomes.summed = summed.copied().collect();
-    let pairs = differing(&sums, within);
-    comparison.compare(&pairs, &mut outcomes.by_shard).await?;
-    Ok(outcomes)
+        let summed = sums.keys().filter(|shard| within.contains(**shard));
+        outcomes.summed = summed.copied().collect();
+        let pairs = differing(&sums, within);
+        comparison.compare(&pairs, &mut outcomes.by_shard).await?;
+        Ok(outcomes)
+    };
+    comparison.attempts.during(compared).await
 }
 
 /// Compares these shards with all others, whatever their sums: most of them lack what the others have. Answers what came of
@@ -122,8 +127,9 @@ pub(super) async fn compare_all(
     within: ShardSet,
 ) -> anyhow::Result<BTreeMap<ShardId, Outcome>> {
     let comparison = Comparison::begin(keys, manner).await?;
-    let mut outcomes = BTreeMap::new();
-    comparison.compare(&all(within), &mut outcomes).await?;
+    let (pairs, mut outcomes) = (all(within), BTreeMap::new());
+    let compared = comparison.compare(&pairs, &mut outcomes);
+    comparison.attempts.during(compared).await?;
     Ok(outcomes)
 }
 
@@ -151,10 +157,9 @@ fn differing(sums: &BTreeMap<ShardId, Sums>, within: ShardSet) -> Vec<Pair> {
 
 /// The work of the command.
 struct Comparison<'a> {
-    keys: &'a dyn KeyValueStore,
     manner: Manner,
     corpora: Vec<CorpusUid>,
-    patience: Patience,
+    attempts: Attempts<'a>,
 }
 
 impl<'a> Comparison<'a> {
@@ -164,10 +169,9 @@ impl<'a> Comparison<'a> {
             .records()
             .filter(|record| record.state == CorpusState::Live);
         Ok(Self {
-            keys,
             manner,
             corpora: live.map(|record| record.uid).collect(),
-            patience: Patience::default(),
+            attempts: Attempts::begin(keys).await?,
         })
     }
 
@@ -177,10 +181,9 @@ impl<'a> Comparison<'a> {
         pairs: &[Pair],
         outcomes: &mut BTreeMap<ShardId, Outcome>,
     ) -> anyhow::Result<()> {
-        let first = Places::read(self.keys).await?;
         let bar = progress::bar("comparing pairs of shards", Some(pairs.len() as u64));
         let compared = stream::iter(pairs).map(async |&pair| {
-            let (shard, outcome) = (pair.0, self.pair(pair, &first).await?);
+            let (shard, outcome) = (pair.0, self.pair(pair).await?);
             bar.inc(1);
             anyhow::Ok((shard, outcome))
         });
@@ -193,61 +196,55 @@ impl<'a> Comparison<'a> {
     }
 
     /// The sums of all shards, or why there are none.
-    async fn sum(&self) -> anyhow::Result<Vec<(ShardId, Result<Sums, String>)>> {
-        let first = Places::read(self.keys).await?;
+    async fn sum(&self) -> Vec<(ShardId, Result<Sums, String>)> {
+        let first = self.attempts.places();
         let bar = progress::bar("summing up shards", Some(first.records.len() as u64));
+        // The same for all shards: one that is settled has none of the tombstones that another one may have.
+        let versions = (self.manner.options.until, first.settled());
         let summed = stream::iter(first.records.keys()).map(async |&shard| {
-            let sums = self.sum_of(shard, &first).await?;
+            let sums = self.sum_of(shard, versions).await;
             bar.inc(1);
-            anyhow::Ok((shard, sums))
+            (shard, sums)
         });
-        let summed = summed
-            .buffered(self.manner.at_once.get())
-            .try_collect()
-            .await;
+        let summed = summed.buffered(self.manner.at_once.get()).collect().await;
         bar.finish_and_clear();
         summed
     }
 
-    async fn sum_of(&self, shard: ShardId, first: &Places) -> anyhow::Result<Result<Sums, String>> {
-        // The same for all shards: one that is settled has none of the tombstones that another one may have.
-        let versions = (self.manner.options.until, first.settled());
-        let mut anew = None;
+    async fn sum_of(&self, shard: ShardId, versions: (Version, Version)) -> Result<Sums, String> {
+        let only = ShardSet::from_iter([shard]);
         loop {
-            let places = anew.as_ref().unwrap_or(first);
+            let places = self.attempts.places();
             let Some(reader) = places.reader(shard) else {
-                return Ok(Err(ScrubError::unregistered().to_string()));
+                return Err(ScrubError::unregistered().to_string());
             };
-            let (corpora, only) = (&self.corpora, ShardSet::from_iter([shard]));
-            let summed = sum_cells_of(&reader.address, reader.id, shard, corpora, versions);
-            match places.while_held(self.keys, only, summed).await {
+            let summed = sum_cells_of(&reader.address, reader.id, shard, &self.corpora, versions);
+            match self.attempts.while_held(&places, only, summed).await {
                 Ok(summed) => {
-                    self.patience.renew();
-                    return Ok(Ok(summed));
+                    self.attempts.succeeded();
+                    return Ok(summed);
                 }
-                Err(error) if error.may_succeed_later && self.patience.is_left().await => {}
-                Err(error) => return Ok(Err(problem_of(Some(reader), &error))),
+                Err(error) if error.may_succeed_later && self.attempts.another().await => {}
+                Err(error) => return Err(problem_of(Some(reader), &error)),
             }
-            anew = Some(Places::read(self.keys).await?);
         }
     }
 
     /// Has a node compare a shard with another one, until that succeeds.
-    async fn pair(&self, pair: Pair, first: &Places) -> anyhow::Result<Outcome> {
-        let (mut outcome, mut anew) = (Outcome::default(), None);
+    async fn pair(&self, pair: Pair) -> anyhow::Result<Outcome> {
+        let mut outcome = Outcome::default();
         loop {
-            let places = anew.as_ref().unwrap_or(first);
-            let Err(error) = self.attempt(pair, places, &mut outcome).await? else {
-                self.patience.renew();
+            let places = self.attempts.places();
+            let Err(error) = self.attempt(pair, &places, &mut outcome).await? else {
+                self.attempts.succeeded();
                 return Ok(outcome);
             };
             outcome.was_repeated = true;
-            if !error.may_succeed_later || !self.patience.is_left().await {
+            if !error.may_succeed_later || !self.attempts.another().await {
                 outcome.missed.insert(pair.1);
                 outcome.problem = Some(problem_of(places.reader(pair.0), &error));
                 return Ok(outcome);
             }
-            anew = Some(Places::read(self.keys).await?);
         }
     }
 
@@ -278,7 +275,7 @@ impl<'a> Comparison<'a> {
         let others = ShardSet::from_iter([other]);
         let compared = compare_shard(address, *id, shard, others, corpora, options, visit);
         let both = ShardSet::from_iter([shard, other]);
-        let compared = places.while_held(self.keys, both, compared).await;
+        let compared = self.attempts.while_held(places, both, compared).await;
         printed?;
         if differences > 0 {
             outcome.differing.insert(other);

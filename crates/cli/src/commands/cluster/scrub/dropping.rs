@@ -12,7 +12,8 @@ use simshard_runtime::terminal::counted;
 use simshard_topology::{ShardId, ShardSet, Version};
 
 use super::super::patience::patiently;
-use super::manner::{Patience, Places};
+use super::attempts::Attempts;
+use super::places::Places;
 use crate::args::JsonArgs;
 use crate::exit::UsageError;
 use crate::progress;
@@ -61,21 +62,24 @@ impl<'a> Dropping<'a> {
 
     /// Has each node compare the version with its clock, again and again while one has just died.
     async fn compare_clocks(&self) -> anyhow::Result<()> {
-        let patience = Patience::default();
-        loop {
-            let places = Places::read(self.keys).await?;
-            let compared = places.in_sync().map(async |store| {
-                let (address, none) = (&store.address, ShardSet::EMPTY);
-                let compared = settle_shards(address, store.id, none, self.until, Goal::Raised);
-                let compared = compared.await;
-                compared.map_err(|error| anyhow::anyhow!("node {}: {error}", store.node))
-            });
-            match try_join_all(compared).await {
-                Ok(_none_left) => return Ok(()),
-                Err(error) if !patience.is_left().await => return Err(error),
-                Err(_another_attempt_follows) => {}
+        let attempts = Attempts::begin(self.keys).await?;
+        let compared = async {
+            loop {
+                let places = attempts.places();
+                let compared = places.in_sync().map(async |store| {
+                    let (address, none) = (&store.address, ShardSet::EMPTY);
+                    let compared = settle_shards(address, store.id, none, self.until, Goal::Raised);
+                    let compared = compared.await;
+                    compared.map_err(|error| anyhow::anyhow!("node {}: {error}", store.node))
+                });
+                match try_join_all(compared).await {
+                    Ok(_none_left) => return Ok(()),
+                    Err(error) if !attempts.another().await => return Err(error),
+                    Err(_another_attempt_follows) => {}
+                }
             }
-        }
+        };
+        attempts.during(compared).await
     }
 
     /// Lets all nodes drop tombstones, once all shards were compared and agree.
@@ -108,16 +112,27 @@ impl<'a> Dropping<'a> {
 
     /// Has the nodes of all shards bring them to the goal, again and again while that helps. Answers why some have not come.
     async fn reach(&self, what: &str, goal: Goal) -> anyhow::Result<BTreeMap<ShardId, String>> {
+        let attempts = Attempts::begin(self.keys).await?;
+        let reached = self.reach_by(&attempts, what, goal);
+        Ok(attempts.during(reached).await)
+    }
+
+    async fn reach_by(
+        &self,
+        attempts: &Attempts<'_>,
+        what: &str,
+        goal: Goal,
+    ) -> BTreeMap<ShardId, String> {
         let unregistered = |shard| (shard, ScrubError::unregistered().to_string());
         let mut left: BTreeMap<ShardId, String> = ShardId::all().map(unregistered).collect();
         let bar = progress::bar(what, Some(left.len() as u64));
-        let patience = Patience::default();
         loop {
-            let places = Places::read(self.keys).await?;
+            let places = attempts.places();
             let before = left.len();
             let waiting: ShardSet = left.keys().copied().collect();
             let asked = places.readers(waiting).into_iter();
-            let asked = asked.map(|(store, shards)| self.ask(&places, store, shards, goal));
+            let asked =
+                asked.map(|(store, shards)| self.ask(attempts, &places, (store, shards), goal));
             for (shard, problem) in join_all(asked).await.into_iter().flatten() {
                 match problem {
                     Some(problem) => drop(left.insert(shard, problem)),
@@ -126,11 +141,11 @@ impl<'a> Dropping<'a> {
             }
             bar.set_position((ShardId::COUNT - left.len()) as u64);
             if left.len() < before {
-                patience.renew();
+                attempts.succeeded();
             }
-            if left.is_empty() || !patience.is_left().await {
+            if left.is_empty() || !attempts.another().await {
                 bar.finish_and_clear();
-                return Ok(left);
+                return left;
             }
         }
     }
@@ -138,9 +153,9 @@ impl<'a> Dropping<'a> {
     /// Has a node bring shards to the goal, some at once. Answers what is wrong with each, if something is.
     async fn ask(
         &self,
+        attempts: &Attempts<'_>,
         places: &Places,
-        store: &RegisteredStore,
-        shards: ShardSet,
+        (store, shards): (&RegisteredStore, ShardSet),
         goal: Goal,
     ) -> Vec<(ShardId, Option<String>)> {
         let mut answers = Vec::new();
@@ -148,7 +163,7 @@ impl<'a> Dropping<'a> {
         for some in shards.chunks(AT_ONCE) {
             let asked = some.iter().copied().collect();
             let reached = settle_shards(&store.address, store.id, asked, self.until, goal);
-            let reached = places.while_held(self.keys, asked, reached).await;
+            let reached = attempts.while_held(places, asked, reached).await;
             answers.extend(some.iter().map(|shard| {
                 let problem = match &reached {
                     Ok(left) => left.get(shard).cloned(),

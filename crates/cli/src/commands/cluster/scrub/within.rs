@@ -3,11 +3,12 @@
 use futures_util::{StreamExt, TryStreamExt, stream};
 use indicatif::ProgressBar;
 use serde_json::{Map, Value, json};
-use simshard_cluster::KeyValueStore;
 use simshard_node::{ScrubDifference, ScrubError, ScrubSummary, scrub_shard};
 use simshard_topology::{ShardId, ShardSet};
 
-use super::manner::{Manner, Patience, Places, SHOWN, problem_of, state_text, state_value};
+use super::attempts::Attempts;
+use super::manner::{Manner, SHOWN, problem_of, state_text, state_value};
+use super::places::Places;
 use crate::args::JsonArgs;
 use crate::progress;
 use crate::say;
@@ -25,52 +26,49 @@ pub(super) struct Outcome {
 
 /// Compares the replicas of these shards. Answers what came of each shard.
 pub(super) async fn compare(
-    keys: &dyn KeyValueStore,
+    attempts: &Attempts<'_>,
     manner: Manner,
-    first: &Places,
     within: ShardSet,
 ) -> anyhow::Result<Vec<Outcome>> {
-    let shards = first.records.keys().copied();
+    let places = attempts.places();
+    let shards = places.records.keys().copied();
     let shards: Vec<ShardId> = shards.filter(|shard| within.contains(*shard)).collect();
     let bar = progress::bar("comparing replicas", Some(shards.len() as u64));
     let comparison = Comparison {
-        keys,
         manner,
-        first,
+        attempts,
         bar: &bar,
-        patience: Patience::default(),
     };
     let outcomes = stream::iter(shards).map(|shard| comparison.shard(shard));
-    let outcomes = outcomes.buffered(manner.at_once.get()).try_collect().await;
+    let outcomes = outcomes.buffered(manner.at_once.get()).try_collect();
+    let outcomes = attempts.during(outcomes).await;
     bar.finish_and_clear();
     outcomes
 }
 
 /// The work of the command.
 struct Comparison<'a> {
-    keys: &'a dyn KeyValueStore,
     manner: Manner,
-    first: &'a Places,
+    attempts: &'a Attempts<'a>,
     bar: &'a ProgressBar,
-    patience: Patience,
 }
 
 impl Comparison<'_> {
     /// Has a node compare a shard, several times if that may help.
     async fn shard(&self, shard: ShardId) -> anyhow::Result<Outcome> {
-        let mut outcome = self.attempt(shard, self.first).await?;
-        while outcome.may_succeed_later && self.patience.is_left().await {
-            let places = Places::read(self.keys).await?;
-            outcome = self.attempt(shard, &places).await?;
+        let mut outcome = self.attempt(shard).await?;
+        while outcome.may_succeed_later && self.attempts.another().await {
+            outcome = self.attempt(shard).await?;
         }
         if outcome.summary.is_ok() {
-            self.patience.renew();
+            self.attempts.succeeded();
         }
         self.bar.inc(1);
         Ok(outcome)
     }
 
-    async fn attempt(&self, shard: ShardId, places: &Places) -> anyhow::Result<Outcome> {
+    async fn attempt(&self, shard: ShardId) -> anyhow::Result<Outcome> {
+        let places = self.attempts.places();
         let mut outcome = Outcome {
             shard,
             summary: Err(ScrubError::unregistered().to_string()),
@@ -83,16 +81,16 @@ impl Comparison<'_> {
         let mut printed = Ok(());
         let visit = |difference: ScrubDifference| {
             if self.manner.output.json {
-                let value = document(shard, &difference, places);
+                let value = document(shard, &difference, &places);
                 printed =
                     std::mem::replace(&mut printed, Ok(())).and_then(|()| say::print_json(&value));
             } else if outcome.shown.len() < SHOWN {
-                outcome.shown.push(told(shard, &difference, places));
+                outcome.shown.push(told(shard, &difference, &places));
             }
         };
         let (options, only) = (self.manner.options, ShardSet::from_iter([shard]));
         let scrubbed = scrub_shard(&reader.address, reader.id, shard, options, visit);
-        let scrubbed = places.while_held(self.keys, only, scrubbed).await;
+        let scrubbed = self.attempts.while_held(&places, only, scrubbed).await;
         printed?;
         outcome.may_succeed_later = scrubbed
             .as_ref()

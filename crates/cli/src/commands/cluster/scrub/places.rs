@@ -1,0 +1,81 @@
+//! Who holds which shard, as the records say it at one moment.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use simshard_cluster::{
+    KeyValueStore, MetadataError, RegisteredStore, registered_stores, shard_records,
+};
+use simshard_topology::replication::{ShardRecords, StoreId};
+use simshard_topology::{ShardId, ShardSet, Version};
+
+/// Who holds which shard.
+pub(super) struct Places {
+    pub(super) records: ShardRecords,
+    stores: BTreeMap<StoreId, RegisteredStore>,
+}
+
+impl Places {
+    pub(super) async fn read(keys: &dyn KeyValueStore) -> Result<Self, MetadataError> {
+        let records = shard_records(keys).await?;
+        let stores = registered_stores(keys).await?.into_iter();
+        let stores = stores.map(|store| (store.id, store)).collect();
+        Ok(Self { records, stores })
+    }
+
+    /// The first store that holds a shard in sync, if it has registered.
+    pub(super) fn reader(&self, shard: ShardId) -> Option<&RegisteredStore> {
+        let first = self.records.get(&shard)?.in_sync.first()?;
+        self.stores.get(&first.store)
+    }
+
+    /// The first store in sync of each of these shards, and which of them it is that of. Some may have none that has
+    /// registered.
+    pub(super) fn readers(&self, shards: ShardSet) -> Vec<(&RegisteredStore, ShardSet)> {
+        let mut readers: BTreeMap<StoreId, (&RegisteredStore, ShardSet)> = BTreeMap::new();
+        for shard in shards.iter() {
+            if let Some(store) = self.reader(shard) {
+                let reader = readers.entry(store.id).or_insert((store, ShardSet::EMPTY));
+                reader.1.insert(shard);
+            }
+        }
+        readers.into_values().collect()
+    }
+
+    /// All registered stores that hold any shard in sync.
+    pub(super) fn in_sync(&self) -> impl Iterator<Item = &RegisteredStore> {
+        let entries = self.records.values().flat_map(|record| &record.in_sync);
+        let stores: BTreeSet<StoreId> = entries.map(|entry| entry.store).collect();
+        stores
+            .into_iter()
+            .filter_map(|store| self.stores.get(&store))
+    }
+
+    /// Whether a store that holds one of these shards in sync no longer does later on.
+    pub(super) fn lost_one_by(&self, later: &Self, shards: ShardSet) -> bool {
+        let has_left = |shard: ShardId| {
+            let before = self.records.get(&shard);
+            let mut before = before.into_iter().flat_map(|record| &record.in_sync);
+            let later = later.records.get(&shard);
+            !before.all(|entry| later.is_some_and(|later| later.in_sync(entry.store).is_some()))
+        };
+        shards.iter().any(has_left)
+    }
+
+    /// The highest version up to which any shard is settled.
+    pub(super) fn settled(&self) -> Version {
+        let settled = self.records.values().map(|record| record.settled);
+        settled.max().unwrap_or(Version::NONE)
+    }
+
+    /// What a store is called: by its node, if it has registered.
+    pub(super) fn name(&self, store: StoreId) -> String {
+        let registered = self.stores.get(&store);
+        registered.map_or_else(|| store.to_string(), |store| store.node.to_string())
+    }
+
+    pub(super) fn names(&self, stores: &[StoreId]) -> Vec<String> {
+        let mut names: Vec<String> = stores.iter().map(|store| self.name(*store)).collect();
+        names.sort_unstable();
+        names
+    }
+}
