@@ -1,34 +1,52 @@
 //! Attempts at what nodes are to do with shards: again while records change, and for a while when a node stays away.
 
-use std::cell::Cell;
+use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
-use simshard_cluster::{KeyValueStore, MetadataError};
+use simshard_cluster::{KeyValueStore, MetadataError, RegisteredStore};
 use simshard_node::ScrubError;
-use simshard_topology::ShardSet;
+use simshard_topology::replication::StoreId;
+use simshard_topology::{ShardId, ShardSet};
 use tokio::sync::watch;
-use tokio::time::{Instant, sleep, timeout};
+use tokio::time::{sleep, timeout};
 
 use super::super::patience::patiently;
+use super::manner::problem_of;
 use super::places::Places;
 
-/// How long attempts are repeated that fail while records stay as they are.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// Readings of the records that are awaited without a change, before attempts end. A node that has died is taken out of
+/// them by then.
+pub(super) const PATIENCE: u32 = 10;
 
-/// Between two attempts, and between two readings of the records: a node that has died is taken out of them by then.
+/// Between two readings.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// How long newer places are awaited while the metadata is away.
-const LONGEST_READ: Duration = Duration::from_secs(30);
+/// How long a reading is awaited while the metadata is away.
+const READING_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Attempts of one command, with the newest places that it has read.
+/// Attempts of one phase of the command, with the newest places that were read.
 pub(super) struct Attempts<'a> {
     keys: &'a dyn KeyValueStore,
-    places: watch::Sender<Arc<Places>>,
-    /// Since when attempts fail. It is shared by all shards: where a node stays away, each one would wait for it.
-    failing_since: Cell<Option<Instant>>,
+    read: watch::Sender<Reading>,
+    /// By the stores that have not done their part since: where a node stays away, each shard would wait for it.
+    failing: RefCell<BTreeMap<StoreId, Failing>>,
+}
+
+/// A reading of the records.
+struct Reading {
+    number: u64,
+    places: Arc<Places>,
+}
+
+/// Readings that were awaited in vain.
+#[derive(Clone, Copy, Default)]
+struct Failing {
+    readings: u32,
+    /// The last one, which counts once for all shards.
+    last: u64,
 }
 
 impl<'a> Attempts<'a> {
@@ -36,12 +54,15 @@ impl<'a> Attempts<'a> {
         let places = patiently(async || Places::read(keys).await).await?;
         Ok(Self {
             keys,
-            places: watch::Sender::new(Arc::new(places)),
-            failing_since: Cell::new(None),
+            read: watch::Sender::new(Reading {
+                number: 0,
+                places: Arc::new(places),
+            }),
+            failing: RefCell::default(),
         })
     }
 
-    /// Does work, and reads the places once a second meanwhile.
+    /// Does work, and reads the records once a second meanwhile. All below is for such work.
     pub(super) async fn during<T>(&self, work: impl Future<Output = T>) -> T {
         tokio::select! {
             done = work => done,
@@ -53,115 +74,103 @@ impl<'a> Attempts<'a> {
         loop {
             sleep(PAUSE).await;
             // While the metadata is away, nodes stay in the records.
-            if let Ok(places) = patiently(async || Places::read(self.keys).await).await {
-                self.places.send_replace(Arc::new(places));
+            if let Ok(places) = Places::read(self.keys).await {
+                self.read.send_modify(|read| {
+                    read.number += 1;
+                    read.places = Arc::new(places);
+                });
             }
         }
     }
 
     pub(super) fn places(&self) -> Arc<Places> {
-        self.places.borrow().clone()
+        Arc::clone(&self.read.borrow().places)
     }
 
-    /// Awaits what nodes do with shards. It fails once a store that held one of them in sync at these places no longer
-    /// does: what waits for a node that hangs may wait for ever. It is for [`Self::during`].
+    /// Awaits what nodes do with shards. It fails once one of these stores does not hold its shard any more: what waits for
+    /// a node that hangs may wait for ever.
     pub(super) async fn while_held<T>(
         &self,
-        places: &Places,
-        shards: ShardSet,
+        holders: &[(ShardId, StoreId)],
         work: impl Future<Output = Result<T, ScrubError>>,
     ) -> Result<T, ScrubError> {
-        let mut newer = self.places.subscribe();
-        let left = newer.wait_for(|newer| places.lost_one_by(newer, shards));
+        let mut read = self.read.subscribe();
+        let left = async {
+            let _ = read.wait_for(|read| !read.places.are_held(holders)).await;
+            // A node that lives tells what it did, and ends by itself.
+            sleep(PAUSE).await;
+        };
         tokio::select! {
+            biased;
             done = work => done,
-            _left = left => {
-                // The next attempt is at other places, so it is none of those that keep failing.
-                self.succeeded();
-                Err(ScrubError::left())
+            () = left => Err(ScrubError::left()),
+        }
+    }
+
+    /// Has the first store of a shard do something, again and again while that may help. `shards` are all that it concerns.
+    ///
+    /// # Errors
+    /// Why it is not done.
+    pub(super) async fn repeat<T>(
+        &self,
+        shard: ShardId,
+        shards: ShardSet,
+        mut attempt: impl AsyncFnMut(&Places, &RegisteredStore) -> Result<T, ScrubError>,
+    ) -> Result<T, String> {
+        let mut in_vain = 0;
+        loop {
+            let places = self.places();
+            let Some(reader) = places.reader(shard) else {
+                return Err(ScrubError::unregistered().to_string());
+            };
+            let error = match attempt(&places, reader).await {
+                Ok(done) => {
+                    self.failing.borrow_mut().remove(&reader.id);
+                    return Ok(done);
+                }
+                Err(error) => error,
+            };
+            let is_left = in_vain < PATIENCE && self.readings_in_vain(reader.id) < PATIENCE;
+            if !error.may_succeed_later || !is_left {
+                return Err(problem_of(reader, &error));
+            }
+            if self.has_changed(&places, shards).await {
+                in_vain = 0;
+            } else {
+                in_vain += 1;
+                self.note_in_vain(reader.id);
             }
         }
     }
 
-    /// Waits for newer places, with which another attempt is worthwhile: unless none has succeeded for long. It is for
-    /// [`Self::during`].
-    pub(super) async fn another(&self) -> bool {
-        let since = self.failing_since.get().unwrap_or_else(Instant::now);
-        self.failing_since.set(Some(since));
-        if since.elapsed() > PATIENCE {
-            return false;
+    /// Waits for a reading, unless there is one since. Answers whether other stores hold these shards than at these places.
+    pub(super) async fn has_changed(&self, since: &Places, shards: ShardSet) -> bool {
+        let mut read = self.read.subscribe();
+        if since.have_changed(&read.borrow().places, shards) {
+            return true;
         }
-        let mut newer = self.places.subscribe();
-        let newer = timeout(LONGEST_READ, newer.changed()).await;
-        newer.is_ok()
+        // While the metadata is away, a node may come back.
+        let _ = timeout(READING_TIMEOUT, read.changed()).await;
+        since.have_changed(&read.borrow().places, shards)
     }
 
-    /// An attempt has succeeded, or all of them have to be made anew.
-    pub(super) fn succeeded(&self) {
-        self.failing_since.set(None);
+    fn readings_in_vain(&self, store: StoreId) -> u32 {
+        let failing = self.failing.borrow();
+        failing.get(&store).map_or(0, |failing| failing.readings)
+    }
+
+    fn note_in_vain(&self, store: StoreId) {
+        let number = self.read.borrow().number;
+        let mut failing = self.failing.borrow_mut();
+        let failing = failing.entry(store).or_default();
+        if failing.readings == 0 || failing.last != number {
+            *failing = Failing {
+                readings: failing.readings + 1,
+                last: number,
+            };
+        }
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use std::future::pending;
-
-    use simshard_cluster::{MemoryKeyValues, force};
-    use simshard_topology::ShardId;
-
-    use super::super::super::two_nodes::{STORES, two_nodes};
-    use super::*;
-
-    /// The second node leaves a shard.
-    async fn leave(keys: &MemoryKeyValues, shard: ShardId) {
-        let forced = force(keys, STORES[0], |of, _| of == shard, |_| true).await;
-        assert_eq!(forced.unwrap().taken.len(), 1);
-    }
-
-    async fn cut_off(attempts: &Attempts<'_>, places: &Places, shard: ShardId) {
-        let shards = ShardSet::from_iter([shard]);
-        let hangs = attempts.while_held(places, shards, pending::<Result<(), _>>());
-        assert!(hangs.await.is_err_and(|error| error.may_succeed_later));
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn work_is_cut_off_by_a_store_that_leaves_and_not_by_one_that_had_left_before() {
-        let keys = two_nodes().await;
-        let attempts = Attempts::begin(&keys).await.unwrap();
-        let test = async {
-            let (first, shard) = (attempts.places(), ShardId(7));
-            leave(&keys, ShardId(8)).await;
-            leave(&keys, shard).await;
-            cut_off(&attempts, &first, shard).await;
-            let lasts = async {
-                sleep(3 * PAUSE).await;
-                Ok(())
-            };
-            let shards = ShardSet::from_iter([shard, ShardId(8)]);
-            let later = attempts.places();
-            let anew = attempts.while_held(&later, shards, lasts);
-            anew.await.unwrap();
-        };
-        attempts.during(test).await;
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn attempts_end_where_all_fail_and_a_record_that_changes_is_no_failure() {
-        let keys = two_nodes().await;
-        let attempts = Attempts::begin(&keys).await.unwrap();
-        let test = async {
-            for shard in (0..4).map(ShardId) {
-                for _ in 0..6 {
-                    assert!(attempts.another().await, "before {shard} changes");
-                }
-                let places = attempts.places();
-                leave(&keys, shard).await;
-                cut_off(&attempts, &places, shard).await;
-            }
-            let began = Instant::now();
-            while attempts.another().await {}
-            assert!(began.elapsed() < PATIENCE + 2 * PAUSE);
-        };
-        attempts.during(test).await;
-    }
-}
+mod tests;

@@ -13,7 +13,7 @@ use simshard_topology::{CorpusUid, ShardId, ShardSet, Version};
 
 use super::super::patience::patiently;
 use super::attempts::Attempts;
-use super::manner::{Manner, SHOWN, problem_of, state_text, state_value};
+use super::manner::{Manner, SHOWN, state_text, state_value};
 use super::places::Places;
 use crate::args::JsonArgs;
 use crate::progress;
@@ -213,39 +213,31 @@ impl<'a> Comparison<'a> {
 
     async fn sum_of(&self, shard: ShardId, versions: (Version, Version)) -> Result<Sums, String> {
         let only = ShardSet::from_iter([shard]);
-        loop {
-            let places = self.attempts.places();
-            let Some(reader) = places.reader(shard) else {
-                return Err(ScrubError::unregistered().to_string());
-            };
+        let attempts = &self.attempts;
+        let sum = async |_: &Places, reader: &RegisteredStore| {
             let summed = sum_cells_of(&reader.address, reader.id, shard, &self.corpora, versions);
-            match self.attempts.while_held(&places, only, summed).await {
-                Ok(summed) => {
-                    self.attempts.succeeded();
-                    return Ok(summed);
-                }
-                Err(error) if error.may_succeed_later && self.attempts.another().await => {}
-                Err(error) => return Err(problem_of(Some(reader), &error)),
-            }
-        }
+            attempts.while_held(&[(shard, reader.id)], summed).await
+        };
+        attempts.repeat(shard, only, sum).await
     }
 
     /// Has a node compare a shard with another one, until that succeeds.
-    async fn pair(&self, pair: Pair) -> anyhow::Result<Outcome> {
-        let mut outcome = Outcome::default();
-        loop {
-            let places = self.attempts.places();
-            let Err(error) = self.attempt(pair, &places, &mut outcome).await? else {
-                self.attempts.succeeded();
-                return Ok(outcome);
-            };
-            outcome.was_repeated = true;
-            if !error.may_succeed_later || !self.attempts.another().await {
-                outcome.missed.insert(pair.1);
-                outcome.problem = Some(problem_of(places.reader(pair.0), &error));
-                return Ok(outcome);
-            }
+    async fn pair(&self, (shard, other): Pair) -> anyhow::Result<Outcome> {
+        let (mut outcome, mut printed, mut attempts) = (Outcome::default(), Ok(()), 0);
+        let both = ShardSet::from_iter([shard, other]);
+        let compare = async |places: &Places, reader: &RegisteredStore| {
+            attempts += 1;
+            let to = (&mut outcome, &mut printed);
+            self.attempt((shard, other), places, reader, to).await
+        };
+        let compared = self.attempts.repeat(shard, both, compare).await;
+        printed?;
+        outcome.was_repeated = attempts > 1 || compared.is_err();
+        if let Err(problem) = compared {
+            outcome.missed.insert(other);
+            outcome.problem = Some(problem);
         }
+        Ok(outcome)
     }
 
     /// Has a node compare a shard with another one. What was told and not repaired before it failed is told again.
@@ -253,12 +245,9 @@ impl<'a> Comparison<'a> {
         &self,
         (shard, other): Pair,
         places: &Places,
-        outcome: &mut Outcome,
-    ) -> anyhow::Result<Result<(), ScrubError>> {
-        let Some(RegisteredStore { id, address, .. }) = places.reader(shard) else {
-            return Ok(Err(ScrubError::unregistered()));
-        };
-        let mut printed = Ok(());
+        reader: &RegisteredStore,
+        (outcome, printed): (&mut Outcome, &mut anyhow::Result<()>),
+    ) -> Result<(), ScrubError> {
         let (mut differences, mut repaired) = (0, 0);
         let visit = |difference: ScrubDifference| {
             differences += 1;
@@ -268,15 +257,15 @@ impl<'a> Comparison<'a> {
                     outcome.shown.push(told(&difference));
                 }
             } else if printed.is_ok() {
-                printed = say::print_json(&document(&difference));
+                *printed = say::print_json(&document(&difference));
             }
         };
         let (options, corpora) = (self.manner.options, &self.corpora);
         let others = ShardSet::from_iter([other]);
-        let compared = compare_shard(address, *id, shard, others, corpora, options, visit);
-        let both = ShardSet::from_iter([shard, other]);
-        let compared = self.attempts.while_held(places, both, compared).await;
-        printed?;
+        let (address, store) = (&reader.address, reader.id);
+        let compared = compare_shard(address, store, shard, others, corpora, options, visit);
+        let holders = places.holders(ShardSet::from_iter([shard, other]));
+        let compared = self.attempts.while_held(&holders, compared).await;
         if differences > 0 {
             outcome.differing.insert(other);
         }
@@ -286,7 +275,7 @@ impl<'a> Comparison<'a> {
         } else {
             repaired
         };
-        Ok(compared.map(|_| ()))
+        compared.map(|_| ())
     }
 }
 

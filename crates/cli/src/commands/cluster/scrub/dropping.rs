@@ -12,7 +12,7 @@ use simshard_runtime::terminal::counted;
 use simshard_topology::{ShardId, ShardSet, Version};
 
 use super::super::patience::patiently;
-use super::attempts::Attempts;
+use super::attempts::{Attempts, PATIENCE};
 use super::places::Places;
 use crate::args::JsonArgs;
 use crate::exit::UsageError;
@@ -64,19 +64,23 @@ impl<'a> Dropping<'a> {
     async fn compare_clocks(&self) -> anyhow::Result<()> {
         let attempts = Attempts::begin(self.keys).await?;
         let compared = async {
+            let mut in_vain = 0;
             loop {
                 let places = attempts.places();
                 let compared = places.in_sync().map(async |store| {
                     let (address, none) = (&store.address, ShardSet::EMPTY);
                     let compared = settle_shards(address, store.id, none, self.until, Goal::Raised);
                     let compared = compared.await;
-                    compared.map_err(|error| anyhow::anyhow!("node {}: {error}", store.node))
+                    compared.map_err(|error| (store.node.clone(), error))
                 });
-                match try_join_all(compared).await {
-                    Ok(_none_left) => return Ok(()),
-                    Err(error) if !attempts.another().await => return Err(error),
-                    Err(_another_attempt_follows) => {}
+                let Err((node, error)) = try_join_all(compared).await else {
+                    return Ok(());
+                };
+                if !error.may_succeed_later || in_vain == PATIENCE {
+                    bail!("node {node}: {error}");
                 }
+                let has_changed = attempts.has_changed(&places, ShardSet::ALL).await;
+                in_vain = if has_changed { 0 } else { in_vain + 1 };
             }
         };
         attempts.during(compared).await
@@ -126,13 +130,14 @@ impl<'a> Dropping<'a> {
         let unregistered = |shard| (shard, ScrubError::unregistered().to_string());
         let mut left: BTreeMap<ShardId, String> = ShardId::all().map(unregistered).collect();
         let bar = progress::bar(what, Some(left.len() as u64));
+        let mut in_vain = 0;
         loop {
             let places = attempts.places();
             let before = left.len();
             let waiting: ShardSet = left.keys().copied().collect();
             let asked = places.readers(waiting).into_iter();
             let asked =
-                asked.map(|(store, shards)| self.ask(attempts, &places, (store, shards), goal));
+                asked.map(|(store, shards)| self.ask(attempts, &places, store, shards, goal));
             for (shard, problem) in join_all(asked).await.into_iter().flatten() {
                 match problem {
                     Some(problem) => drop(left.insert(shard, problem)),
@@ -140,13 +145,13 @@ impl<'a> Dropping<'a> {
                 }
             }
             bar.set_position((ShardId::COUNT - left.len()) as u64);
-            if left.len() < before {
-                attempts.succeeded();
-            }
-            if left.is_empty() || !attempts.another().await {
+            if left.is_empty() || in_vain == PATIENCE {
                 bar.finish_and_clear();
                 return left;
             }
+            let has_changed = attempts.has_changed(&places, waiting).await;
+            let helps = has_changed || left.len() < before;
+            in_vain = if helps { 0 } else { in_vain + 1 };
         }
     }
 
@@ -155,7 +160,8 @@ impl<'a> Dropping<'a> {
         &self,
         attempts: &Attempts<'_>,
         places: &Places,
-        (store, shards): (&RegisteredStore, ShardSet),
+        store: &RegisteredStore,
+        shards: ShardSet,
         goal: Goal,
     ) -> Vec<(ShardId, Option<String>)> {
         let mut answers = Vec::new();
@@ -163,7 +169,7 @@ impl<'a> Dropping<'a> {
         for some in shards.chunks(AT_ONCE) {
             let asked = some.iter().copied().collect();
             let reached = settle_shards(&store.address, store.id, asked, self.until, goal);
-            let reached = attempts.while_held(places, asked, reached).await;
+            let reached = attempts.while_held(&places.holders(asked), reached).await;
             answers.extend(some.iter().map(|shard| {
                 let problem = match &reached {
                     Ok(left) => left.get(shard).cloned(),

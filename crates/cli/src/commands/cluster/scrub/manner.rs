@@ -21,12 +21,9 @@ pub(super) struct Manner {
     pub(super) output: JsonArgs,
 }
 
-/// Why shards are not compared, with the node that was to do it, if it has registered.
-pub(super) fn problem_of(reader: Option<&RegisteredStore>, error: &ScrubError) -> String {
-    reader.map_or_else(
-        || error.to_string(),
-        |reader| format!("{} at {}: {error}", reader.node, reader.address),
-    )
+/// Why shards are not compared, with the node that was to do it.
+pub(super) fn problem_of(reader: &RegisteredStore, error: &ScrubError) -> String {
+    format!("{} at {}: {error}", reader.node, reader.address)
 }
 
 /// A state, for people.

@@ -50,15 +50,36 @@ impl Places {
             .filter_map(|store| self.stores.get(&store))
     }
 
-    /// Whether a store that holds one of these shards in sync no longer does later on.
-    pub(super) fn lost_one_by(&self, later: &Self, shards: ShardSet) -> bool {
-        let has_left = |shard: ShardId| {
-            let before = self.records.get(&shard);
-            let mut before = before.into_iter().flat_map(|record| &record.in_sync);
-            let later = later.records.get(&shard);
-            !before.all(|entry| later.is_some_and(|later| later.in_sync(entry.store).is_some()))
+    /// The stores that hold these shards in sync.
+    pub(super) fn holders(&self, shards: ShardSet) -> Vec<(ShardId, StoreId)> {
+        let records = self.records.iter();
+        let records = records.filter(|(shard, _)| shards.contains(**shard));
+        let holders = records.flat_map(|(shard, record)| {
+            let stores = record.in_sync.iter();
+            stores.map(|entry| (*shard, entry.store))
+        });
+        holders.collect()
+    }
+
+    /// Whether all these stores hold these shards in sync.
+    pub(super) fn are_held(&self, held: &[(ShardId, StoreId)]) -> bool {
+        held.iter().all(|(shard, store)| {
+            let record = self.records.get(shard);
+            record.is_some_and(|record| record.in_sync(*store).is_some())
+        })
+    }
+
+    /// Whether other stores hold, or copy, one of these shards at later places.
+    pub(super) fn have_changed(&self, later: &Self, shards: ShardSet) -> bool {
+        let stores = |places: &Self, shard: ShardId| {
+            let record = places.records.get(&shard)?;
+            let mut stores: Vec<StoreId> = record.in_sync.iter().map(|entry| entry.store).collect();
+            stores.extend(record.learners.iter().map(|learner| learner.store));
+            Some(stores)
         };
-        shards.iter().any(has_left)
+        shards
+            .iter()
+            .any(|shard| stores(self, shard) != stores(later, shard))
     }
 
     /// The highest version up to which any shard is settled.

@@ -3,11 +3,12 @@
 use futures_util::{StreamExt, TryStreamExt, stream};
 use indicatif::ProgressBar;
 use serde_json::{Map, Value, json};
+use simshard_cluster::RegisteredStore;
 use simshard_node::{ScrubDifference, ScrubError, ScrubSummary, scrub_shard};
 use simshard_topology::{ShardId, ShardSet};
 
 use super::attempts::Attempts;
-use super::manner::{Manner, SHOWN, problem_of, state_text, state_value};
+use super::manner::{Manner, SHOWN, state_text, state_value};
 use super::places::Places;
 use crate::args::JsonArgs;
 use crate::progress;
@@ -18,8 +19,6 @@ pub(super) struct Outcome {
     pub(super) shard: ShardId,
     /// What was compared, or why nothing was.
     pub(super) summary: Result<ScrubSummary, String>,
-    /// Whether another attempt may help.
-    may_succeed_later: bool,
     /// Some of the documents that differ, as a user is told of them.
     pub(super) shown: Vec<String>,
 }
@@ -54,50 +53,64 @@ struct Comparison<'a> {
 }
 
 impl Comparison<'_> {
-    /// Has a node compare a shard, several times if that may help.
+    /// Has a node compare the replicas of a shard, until that succeeds.
     async fn shard(&self, shard: ShardId) -> anyhow::Result<Outcome> {
-        let mut outcome = self.attempt(shard).await?;
-        while outcome.may_succeed_later && self.attempts.another().await {
-            outcome = self.attempt(shard).await?;
-        }
-        if outcome.summary.is_ok() {
-            self.attempts.succeeded();
-        }
+        let (mut told, mut printed) = (Told::default(), Ok(()));
+        let only = ShardSet::from_iter([shard]);
+        let compare = async |places: &Places, reader: &RegisteredStore| {
+            let to = (&mut told, &mut printed);
+            self.attempt(shard, places, reader, to).await
+        };
+        let summary = self.attempts.repeat(shard, only, compare).await;
+        printed?;
         self.bar.inc(1);
-        Ok(outcome)
+        Ok(Outcome {
+            shard,
+            summary: summary.map(|summary| ScrubSummary {
+                differences: summary.differences + told.repaired_before,
+                repaired: summary.repaired + told.repaired_before,
+                ..summary
+            }),
+            shown: told.shown,
+        })
     }
 
-    async fn attempt(&self, shard: ShardId) -> anyhow::Result<Outcome> {
-        let places = self.attempts.places();
-        let mut outcome = Outcome {
-            shard,
-            summary: Err(ScrubError::unregistered().to_string()),
-            may_succeed_later: false,
-            shown: Vec::new(),
-        };
-        let Some(reader) = places.reader(shard) else {
-            return Ok(outcome);
-        };
-        let mut printed = Ok(());
+    /// Has a node compare the replicas of a shard. What was told and not repaired before it failed is told again.
+    async fn attempt(
+        &self,
+        shard: ShardId,
+        places: &Places,
+        reader: &RegisteredStore,
+        (told, printed): (&mut Told, &mut anyhow::Result<()>),
+    ) -> Result<ScrubSummary, ScrubError> {
+        let mut repaired = 0;
         let visit = |difference: ScrubDifference| {
-            if self.manner.output.json {
-                let value = document(shard, &difference, &places);
-                printed =
-                    std::mem::replace(&mut printed, Ok(())).and_then(|()| say::print_json(&value));
-            } else if outcome.shown.len() < SHOWN {
-                outcome.shown.push(told(shard, &difference, &places));
+            repaired += u64::from(difference.is_repaired);
+            if !self.manner.output.json {
+                if told.shown.len() < SHOWN {
+                    told.shown.push(text_of(shard, &difference, places));
+                }
+            } else if printed.is_ok() {
+                *printed = say::print_json(&document(shard, &difference, places));
             }
         };
-        let (options, only) = (self.manner.options, ShardSet::from_iter([shard]));
+        let options = self.manner.options;
         let scrubbed = scrub_shard(&reader.address, reader.id, shard, options, visit);
-        let scrubbed = self.attempts.while_held(&places, only, scrubbed).await;
-        printed?;
-        outcome.may_succeed_later = scrubbed
-            .as_ref()
-            .is_err_and(|error| error.may_succeed_later);
-        outcome.summary = scrubbed.map_err(|error| problem_of(Some(reader), &error));
-        Ok(outcome)
+        let holders = places.holders(ShardSet::from_iter([shard]));
+        let scrubbed = self.attempts.while_held(&holders, scrubbed).await;
+        if scrubbed.is_err() {
+            told.repaired_before += repaired;
+        }
+        scrubbed
     }
+}
+
+/// What all attempts at a shard have told.
+#[derive(Default)]
+struct Told {
+    /// Documents that attempts repaired before they failed.
+    repaired_before: u64,
+    shown: Vec<String>,
 }
 
 /// A document that differs, for programs.
@@ -117,7 +130,7 @@ fn document(shard: ShardId, difference: &ScrubDifference, places: &Places) -> Va
 }
 
 /// A document that differs, for people.
-fn told(shard: ShardId, difference: &ScrubDifference, places: &Places) -> String {
+fn text_of(shard: ShardId, difference: &ScrubDifference, places: &Places) -> String {
     let states = difference.states.iter();
     let states = states.map(|one| format!("{} {}", places.name(one.store), state_text(one.state)));
     let ScrubDifference {
