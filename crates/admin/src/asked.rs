@@ -42,7 +42,10 @@ impl Cluster {
     pub async fn ask(admin: &Admin<'_>) -> Result<Self, MetadataError> {
         let stores = registered_stores(admin.keys).await?.into_iter();
         let stores: BTreeMap<_, _> = stores.map(|store| (store.id, store)).collect();
-        let answers: Vec<_> = stores.values().map(counted_answer_of).collect();
+        let answers: Vec<_> = stores
+            .values()
+            .map(|store| admin.counted_answer_of(store))
+            .collect();
         let answers = join_all(answers).await;
         let answers = stores.keys().zip(answers);
         let answers = answers.filter_map(|(&store, answer)| Some((store, answer?)));
@@ -264,14 +267,25 @@ pub(crate) fn is_stuck<'a>(
     })
 }
 
-/// What a store answers that lives.
-pub(crate) async fn answer_of(store: &RegisteredStore) -> Option<StoreAnswer> {
-    patiently(|| ask_store(&store.address, store.id, ANSWER_TIMEOUT)).await
-}
+impl Admin<'_> {
+    /// What a store answers that lives.
+    pub(crate) async fn answer_of(&self, store: &RegisteredStore) -> Option<StoreAnswer> {
+        patiently(|| ask_store(self.dialer, &store.address, store.id, ANSWER_TIMEOUT)).await
+    }
 
-/// The same of a store that also counts the documents of its shards.
-async fn counted_answer_of(store: &RegisteredStore) -> Option<StoreAnswer> {
-    patiently(|| ask_store_to_count(&store.address, store.id, ANSWER_TIMEOUT)).await
+    /// The same of a store that also counts the documents of its shards.
+    async fn counted_answer_of(&self, store: &RegisteredStore) -> Option<StoreAnswer> {
+        let ask = || ask_store_to_count(self.dialer, &store.address, store.id, ANSWER_TIMEOUT);
+        patiently(ask).await
+    }
+
+    /// What a store has on disk, if it tells at once.
+    pub async fn reports_of(&self, store: &RegisteredStore) -> Option<Reports> {
+        match ask_store(self.dialer, &store.address, store.id, ANSWER_TIMEOUT).await? {
+            StoreAnswer::Busy => None,
+            StoreAnswer::News(news) => Some(news.epochs),
+        }
+    }
 }
 
 /// Asks several times if there is no answer, or one that tells nothing: a node that is late or busy for a moment is no
@@ -291,14 +305,6 @@ async fn patiently<F: Future<Output = Option<StoreAnswer>>>(
         sleep(ANSWER_TIMEOUT.saturating_sub(asked.elapsed())).await;
     }
     last
-}
-
-/// What a store has on disk, if it tells at once.
-pub async fn ask(store: &RegisteredStore) -> Option<Reports> {
-    match ask_store(&store.address, store.id, ANSWER_TIMEOUT).await? {
-        StoreAnswer::Busy => None,
-        StoreAnswer::News(news) => Some(news.epochs),
-    }
 }
 
 #[cfg(test)]

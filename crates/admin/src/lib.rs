@@ -34,8 +34,9 @@ mod upgrade;
 mod wishes;
 
 use simshard_cluster::{KeyValueStore, MetadataError};
+use simshard_node::Dialer;
 
-pub use asked::{ANSWER_TIMEOUT, Cluster, Reports, ask};
+pub use asked::{ANSWER_TIMEOUT, Cluster, Reports};
 pub use draining::{Departure, Emptying};
 pub use error::AdminError;
 pub use estimate::Estimate;
@@ -57,14 +58,19 @@ pub use upgrade::{Process, Role, UpgradeState};
 #[derive(Clone, Copy)]
 pub struct Admin<'a> {
     keys: &'a dyn KeyValueStore,
+    dialer: &'a Dialer,
     warn: &'a (dyn Fn(&str) + Send + Sync),
 }
 
 impl<'a> Admin<'a> {
-    /// `warn` is told what keeps no operation from going on, and is to be known.
+    /// By `dialer` it asks nodes. `warn` is told what keeps no operation from going on, and is to be known.
     #[must_use]
-    pub fn new(keys: &'a dyn KeyValueStore, warn: &'a (dyn Fn(&str) + Send + Sync)) -> Self {
-        Self { keys, warn }
+    pub fn new(
+        keys: &'a dyn KeyValueStore,
+        dialer: &'a Dialer,
+        warn: &'a (dyn Fn(&str) + Send + Sync),
+    ) -> Self {
+        Self { keys, dialer, warn }
     }
 
     /// What is not understood counts as not set.

@@ -9,7 +9,7 @@ use simshard_cluster::{
 use simshard_node::StoreAnswer;
 use simshard_topology::replication::StoreId;
 
-use crate::asked::{answer_of, settings};
+use crate::asked::settings;
 use crate::{Admin, AdminError};
 
 /// A node that has registered.
@@ -55,7 +55,7 @@ impl Admin<'_> {
     ) -> Result<Vec<(RegisteredStore, Option<StoreAnswer>)>, MetadataError> {
         let mut stores = registered_stores(self.keys).await?;
         stores.sort_by(|a, b| a.node.cmp(&b.node));
-        let answers: Vec<_> = stores.iter().map(answer_of).collect();
+        let answers: Vec<_> = stores.iter().map(|store| self.answer_of(store)).collect();
         let answers = join_all(answers).await;
         Ok(stores.into_iter().zip(answers).collect())
     }

@@ -67,6 +67,8 @@ impl Admin<'_> {
 mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
 
+    use simshard_node::Dialer;
+
     use super::*;
     use crate::scene::{cluster, put};
 
@@ -80,7 +82,7 @@ mod tests {
             assert!(warning.contains("paused"), "{warning}");
             warnings.fetch_add(1, Ordering::Relaxed);
         };
-        let admin = Admin::new(&keys, &warn);
+        let admin = Admin::new(&keys, &Dialer::PLAIN, &warn);
         let paused = admin.paused().await.unwrap();
         assert_eq!(paused, Some(Paused { since: None }));
         assert_eq!(warnings.load(Ordering::Relaxed), 1);

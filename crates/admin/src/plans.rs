@@ -375,6 +375,8 @@ mod tests {
     use simshard_cluster::{SettingsOfNodes, check_node_settings};
     use simshard_topology::NodeId;
 
+    use simshard_node::Dialer;
+
     use super::*;
     use crate::Replication;
     use crate::placing::Progress;
@@ -385,7 +387,7 @@ mod tests {
     async fn a_plan_for_other_zones_or_capacities_is_stale() {
         let keys = cluster(2).await;
         let warn = |_: &str| {};
-        let admin = Admin::new(&keys, &warn);
+        let admin = Admin::new(&keys, &Dialer::PLAIN, &warn);
         let node = NodeId::new("n2").unwrap();
         let two = NonZeroU32::new(2).unwrap();
         admin.set_capacity(&node, two).await.unwrap();
@@ -410,7 +412,7 @@ mod tests {
     async fn a_plan_that_gives_a_drained_node_shards_is_stale() {
         let keys = cluster(1).await;
         let warn = |_: &str| {};
-        let admin = Admin::new(&keys, &warn);
+        let admin = Admin::new(&keys, &Dialer::PLAIN, &warn);
         join(&keys, 2).await;
         let [n1, n2] = ["n1", "n2"].map(|name| NodeId::new(name).unwrap());
         let planned = PlannedMove {
@@ -435,7 +437,7 @@ mod tests {
     async fn a_plan_waits_for_the_shards_that_are_still_its_own() {
         let keys = cluster(2).await;
         let warn = |_: &str| {};
-        let admin = Admin::new(&keys, &warn);
+        let admin = Admin::new(&keys, &Dialer::PLAIN, &warn);
         let [n1, n2] = ["n1", "n2"].map(|name| NodeId::new(name).unwrap());
         let both = BTreeSet::from([n1, n2]);
         let planned = PlannedMove {
@@ -493,7 +495,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn no_nodes_are_chosen_beside_damaged_settings_and_a_damaged_plan_is_told() {
         let keys = cluster(2).await;
-        let admin = Admin::new(&keys, &|_| {});
+        let admin = Admin::new(&keys, &Dialer::PLAIN, &|_| {});
         put(&keys, "nodes/n2", "{").await;
         put(&keys, "staged-plan", "{").await;
         let findings = admin.status().await.unwrap();

@@ -171,6 +171,8 @@ mod tests {
     use simshard_cluster::MemoryKeyValues;
     use simshard_topology::NodeId;
 
+    use simshard_node::Dialer;
+
     use super::*;
     use crate::leaving::tests::Scene;
     use crate::scene;
@@ -186,7 +188,7 @@ mod tests {
         };
         let layout = scene.layout(|_| (vec![1, 3], Some(vec![1, 2, 3])));
         let keys = MemoryKeyValues::new();
-        let admin = Admin::new(&keys, &|_| {});
+        let admin = Admin::new(&keys, &Dialer::PLAIN, &|_| {});
         let plan = layout.evenly(&admin, &layout.takers(), 2).unwrap();
         let dead = NodeId::new("n2").unwrap();
         assert!(plan.map.shards_of(&dead).is_empty());
@@ -220,7 +222,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn of_two_operators_who_change_the_number_of_replicas_one_is_told_of_the_other() {
         let keys = scene::cluster(3).await;
-        let admin = Admin::new(&keys, &|_| {});
+        let admin = Admin::new(&keys, &Dialer::PLAIN, &|_| {});
         let scene = Scene {
             nodes: 3,
             dead: vec![],

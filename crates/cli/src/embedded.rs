@@ -10,6 +10,7 @@ use std::time::Duration;
 use anyhow::{Context, anyhow};
 use futures_util::future;
 use simshard_cluster::{ClusterLayout, Corpora, FileStore, MemoryStore, MetadataStore, Node};
+use simshard_node::Dialer;
 use simshard_node::{NodeConfig, StorageOptions, Takeover};
 use simshard_router::{RouterConfig, Web};
 pub use simshard_router::{Security, Tls, TlsFiles, Tokens};
@@ -154,6 +155,7 @@ impl EmbeddedCluster {
             observed: config.observed.clone(),
             web: config.web.clone(),
             security: config.security.clone(),
+            dialer: Dialer::PLAIN,
         };
         let listener = listen(router, LISTEN)?;
         let router = Role::start("router".to_owned(), |stop| {
@@ -267,6 +269,7 @@ impl EmbeddedConfig {
             drain: self.drain,
             takeover: Takeover::default(),
             observed: self.observed.clone(),
+            certificates: None,
         }
     }
 }

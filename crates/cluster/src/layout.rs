@@ -3,7 +3,7 @@
 //! # Invariants
 //! - LA1: there is at least one node, and names and addresses are distinct
 //!   (`nodes_that_clash_are_refused`).
-//! - LA2: every address is `http://host:port` and nothing more
+//! - LA2: every address is `http://host:port`, or `https://host:port`, and nothing more
 //!   (`addresses_are_plain_uris_with_a_port`).
 //! - LA3: the map names only listed nodes
 //!   (`a_planned_layout_gives_every_shard_to_a_listed_node`).
@@ -23,7 +23,7 @@ use simshard_topology::{NodeId, NodeIdError, PlanError, ShardId, ShardMap, Shard
 pub struct Node {
     /// Its name.
     pub id: NodeId,
-    /// Its gRPC address, `http://host:port`.
+    /// Its gRPC address, `http://host:port`, or with https where it has TLS.
     pub address: String,
 }
 
@@ -215,12 +215,12 @@ pub(crate) fn check_nodes(nodes: &[Node]) -> Result<(), ClusterLayoutError> {
     Ok(())
 }
 
-/// Host in lower case and port of `http://host:port`, or what is wrong with it.
+/// Host in lower case and port of an address, or what is wrong with it.
 fn parse_address(address: &str) -> Result<(String, u16), String> {
     let uri: Uri = address.parse().map_err(|error| format!("{error}"))?;
-    if uri.scheme_str() != Some("http") {
-        return Err("it does not start with http://".to_owned());
-    }
+    let Some(scheme @ ("http" | "https")) = uri.scheme_str() else {
+        return Err("it does not start with http:// or https://".to_owned());
+    };
     let Some(authority) = uri.authority() else {
         return Err("it has no host".to_owned());
     };
@@ -231,7 +231,7 @@ fn parse_address(address: &str) -> Result<(String, u16), String> {
         return Err("it has no port from 1 to 65535".to_owned());
     };
     // A parsed URI without a path shows the path "/", so look at the text itself.
-    let beyond_port = address.len() > "http://".len() + authority.as_str().len();
+    let beyond_port = address.len() > scheme.len() + "://".len() + authority.as_str().len();
     if beyond_port {
         return Err("something follows the port".to_owned());
     }

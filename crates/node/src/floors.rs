@@ -191,6 +191,7 @@ impl Floors {
         until: Version,
     ) -> Result<bool, Status> {
         let own = OwnShard {
+            dialer: self.peers.dialer.clone(),
             engine: Arc::clone(&self.engine),
             layout: Arc::clone(&self.followed.borrow()),
             id: shard,

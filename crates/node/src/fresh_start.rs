@@ -14,6 +14,7 @@ use simshard_cluster::{KeyValueStore, MetadataError, registered_stores, shard_re
 use simshard_storage::{Claim, OpenError};
 use simshard_topology::ShardSet;
 use simshard_topology::replication::{InstallError, ShardRecord, StaleStore};
+use simshard_transport::Dialer;
 use tokio::time::sleep;
 use tracing::warn;
 
@@ -47,11 +48,12 @@ pub enum Obstacle {
 /// [`RegistrationError::Kept`] if it may not, [`RegistrationError::Metadata`] if the records cannot be read, else the
 /// refusal itself where that is not of this kind.
 pub async fn set_aside(
+    dialer: &Dialer,
     keys: &dyn KeyValueStore,
     claim: Claim,
     refused: RegistrationError,
 ) -> Result<(), RegistrationError> {
-    match wait_to_leave(keys, &claim, &refused).await {
+    match wait_to_leave((dialer, keys), &claim, &refused).await {
         Ok(()) => {}
         Err(Stop::Metadata(error)) => return Err(error.into()),
         Err(Stop::Obstacle(obstacle)) => {
@@ -128,7 +130,7 @@ fn has_no_copy(error: &OpenError) -> bool {
 
 /// Waits until no record names the store.
 async fn wait_to_leave(
-    keys: &dyn KeyValueStore,
+    cluster: (&Dialer, &dyn KeyValueStore),
     claim: &Claim,
     refused: &RegistrationError,
 ) -> Result<(), Stop> {
@@ -142,7 +144,7 @@ async fn wait_to_leave(
     }
     let mut told = ShardSet::EMPTY;
     loop {
-        match named(keys, claim).await {
+        match named(cluster, claim).await {
             Ok(named) if named.is_empty() => return Ok(()),
             Ok(named) if named != told => {
                 warn!(
@@ -160,7 +162,10 @@ async fn wait_to_leave(
 }
 
 /// The shards whose records name the store of a directory. Others must be in sync for each of them.
-async fn named(keys: &dyn KeyValueStore, claim: &Claim) -> Result<ShardSet, Stop> {
+async fn named(
+    (dialer, keys): (&Dialer, &dyn KeyValueStore),
+    claim: &Claim,
+) -> Result<ShardSet, Stop> {
     let records = match shard_records(keys).await {
         Err(MetadataError::NoCluster) => return Err(Stop::Refused),
         records => records?,
@@ -183,7 +188,7 @@ async fn named(keys: &dyn KeyValueStore, claim: &Claim) -> Result<ShardSet, Stop
     let registered = registered_stores(keys).await?.into_iter();
     let mut addresses = registered.filter(|known| known.id == store);
     if let Some(address) = addresses.next().map(|known| known.address)
-        && ask_store(&address, store, ANSWER).await.is_some()
+        && ask_store(dialer, &address, store, ANSWER).await.is_some()
     {
         return Err(Stop::Obstacle(Obstacle::Runs(address)));
     }

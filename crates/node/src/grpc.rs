@@ -16,7 +16,7 @@ use simshard_proto::{Violations, epochs_from, shards_from, shards_into};
 use simshard_storage::Room;
 use simshard_topology::replication::StoreId;
 use simshard_topology::{CorpusUid, MapDigest, NodeId, ShardId, ShardSet, Version};
-use simshard_transport::Admitted;
+use simshard_transport::{Admitted, Dialer};
 use tokio::sync::{mpsc, watch};
 use tokio_stream::wrappers::ReceiverStream;
 use tokio_util::sync::CancellationToken;
@@ -32,6 +32,8 @@ pub(crate) struct ShardGrpc {
     pub(crate) engine: Arc<Engine>,
     /// The name of the node.
     pub(crate) node: NodeId,
+    /// How other nodes are reached.
+    pub(crate) dialer: Dialer,
     /// The other stores of its shards, if it has registered itself.
     pub(crate) peers: Option<Arc<Peers>>,
     /// The floors of the shards that it looks after, if it has registered itself.
@@ -197,7 +199,7 @@ impl pb::shard_service_server::ShardService for ShardGrpc {
         request: Request<pb::ScrubShardRequest>,
     ) -> Result<Response<Self::ScrubShardStream>, Status> {
         let layout = Arc::clone(&self.layout.borrow());
-        let messages = scrub(&self.engine, layout, &request.into_inner())?;
+        let messages = scrub(&self.engine, &self.dialer, layout, &request.into_inner())?;
         Ok(Response::new(Box::pin(ReceiverStream::new(messages))))
     }
 

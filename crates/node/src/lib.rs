@@ -29,7 +29,7 @@ pub use engine::pace::COPY_RATE_BESIDE_REQUESTS;
 pub use floors::Goal;
 pub use fresh_start::{Obstacle, set_aside};
 pub use peers::{
-    MOST_DIFFERENCES, ReplicaState, ScrubDifference, ScrubError, ScrubOptions, ScrubSummary,
+    Asked, MOST_DIFFERENCES, ReplicaState, ScrubDifference, ScrubError, ScrubOptions, ScrubSummary,
     compare_shard, scrub_shard, settle_shards, sum_cells_of,
 };
 pub use peers::{PAUSE_BETWEEN_STEPS, Takeover};
@@ -38,3 +38,4 @@ pub use registration::{
     Registration, RegistrationError, check_directory, check_heard, check_runs_nowhere,
 };
 pub use server::{Node, NodeConfig, ServeError};
+pub use simshard_transport::Dialer;

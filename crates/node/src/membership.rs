@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use simshard_cluster::{ClusterLayout, MetadataStore};
+use simshard_transport::Dialer;
 use tokio::sync::watch;
 use tokio::time::timeout;
 use tracing::warn;
@@ -35,11 +36,12 @@ impl Membership {
     pub(crate) fn new(
         registration: Registration,
         takeover: Takeover,
+        dialer: Dialer,
         engine: Arc<Engine>,
         followed: watch::Receiver<Arc<ClusterLayout>>,
     ) -> Self {
         let (store, incarnation) = registration.start();
-        let peers = Arc::new(Peers::new(store, incarnation, takeover));
+        let peers = Arc::new(Peers::new(store, incarnation, takeover, dialer));
         let keys = Arc::clone(registration.keys());
         let floors = Floors::new(
             Arc::clone(&peers),

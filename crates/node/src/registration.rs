@@ -26,6 +26,7 @@ use simshard_storage::{Claim, OpenError};
 use simshard_topology::replication::{
     Incarnation, PublishedStore, StaleStore, StartStep, StoreId, next_start_step, renewed,
 };
+use simshard_transport::Dialer;
 use tokio::sync::watch;
 use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
 use tracing::{info, warn};
@@ -75,16 +76,15 @@ pub enum RegistrationError {
 /// # Errors
 /// [`RegistrationError::Runs`] if one does.
 pub async fn check_runs_nowhere(
+    dialer: &Dialer,
     claim: &Claim,
     layout: &ClusterLayout,
 ) -> Result<(), RegistrationError> {
-    let registered = layout.node_of(claim.store);
-    let address = registered.map(|registered| registered.address.clone());
-    match address {
-        Some(address) if answers(&address, claim.store).await => Err(RegistrationError::Runs {
-            path: claim.path().to_owned(),
-            address,
-        }),
+    match layout.node_of(claim.store).map(|node| node.address.clone()) {
+        Some(address) if answers(dialer, &address, claim.store).await => {
+            let path = claim.path().to_owned();
+            Err(RegistrationError::Runs { path, address })
+        }
         Some(_) | None => Ok(()),
     }
 }

@@ -12,7 +12,7 @@ use simshard_runtime::observed::Observed;
 use simshard_storage::{Claim, Failure, Holding, InstallFailure, OpenError, Options, Store};
 use simshard_topology::replication::ShardRecords;
 use simshard_topology::{MapDigest, NodeId, ShardSet};
-use simshard_transport::{self as transport, Budget, Interface};
+use simshard_transport::{self as transport, Budget, Dialer, Interface, Security, Tls};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
@@ -48,6 +48,8 @@ pub struct NodeConfig {
     pub takeover: Takeover,
     /// The metrics of the process, and whether it is ready.
     pub observed: Observed,
+    /// The certificates of the cluster: without them, it is reached by all, and reaches others as they are.
+    pub certificates: Option<Tls>,
 }
 
 /// Why a node could not serve, or serves no longer.
@@ -145,7 +147,14 @@ impl Node {
         let followed = self.followed.clone();
         let engine = Arc::clone(&self.engine);
         let takeover = self.config.takeover;
-        self.membership = Some(Membership::new(registration, takeover, engine, followed));
+        let dialer = Dialer::new(self.config.certificates.clone());
+        self.membership = Some(Membership::new(
+            registration,
+            takeover,
+            dialer,
+            engine,
+            followed,
+        ));
         self
     }
 
@@ -182,6 +191,7 @@ impl Node {
         let grpc = ShardGrpc {
             engine: Arc::clone(&engine),
             node: config.node.clone(),
+            dialer: Dialer::new(config.certificates.clone()),
             peers: membership.map(Membership::peers),
             floors: membership.map(Membership::floors),
             layout: followed.clone(),
@@ -191,6 +201,7 @@ impl Node {
             service(grpc),
             Interface {
                 admits_itself: Some(WORK_PATH),
+                security: Security::by_certificates(config.certificates),
                 ..Interface::new(SHARD_SERVICE_DESCRIPTORS, config.observed)
             },
             listener,

@@ -2,8 +2,7 @@
 
 use std::time::Duration;
 
-use tonic::Status;
-use tonic::transport::{Channel, Endpoint};
+use tonic::transport::Endpoint;
 
 /// What a stream that is not read may send, in bytes. It is little on purpose: HTTP/2 counts bytes, and small messages
 /// are many frames. The transport bears a limited number of unread frames before it closes the connection to all. The
@@ -22,21 +21,6 @@ const ANSWERS_WINDOW: u32 = i32::MAX.unsigned_abs();
 
 /// A connection that is not made by then has failed.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
-
-/// A channel that connects when it is first used.
-///
-/// # Errors
-/// `INVALID_ARGUMENT` if the address is no URL.
-pub fn channel_to(address: &str) -> Result<Channel, Status> {
-    let endpoint = Endpoint::from_shared(address.to_owned()).ok();
-    let endpoint = endpoint.filter(|endpoint| endpoint.uri().scheme().is_some());
-    let endpoint = endpoint.ok_or_else(|| {
-        Status::invalid_argument(format!(
-            "{address} is no address, such as http://10.0.0.1:7470"
-        ))
-    })?;
-    Ok(limited(endpoint).connect_lazy())
-}
 
 /// An endpoint with the limits set, to connect to.
 #[must_use]

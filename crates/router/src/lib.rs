@@ -29,6 +29,6 @@ mod too_far_ahead;
 
 pub use server::{RouterConfig, ServeError, create_corpus, serve};
 pub use simshard_transport::{
-    Origin, Principal, Role, Security, Tls, TlsError, TlsFiles, Tokens, TokensError, Web,
+    Dialer, Origin, Principal, Role, Security, Tls, TlsError, TlsFiles, Tokens, TokensError, Web,
     token_entry,
 };

@@ -15,7 +15,7 @@ mod silence;
 use std::sync::Arc;
 
 use simshard_cluster::{CorpusName, MetadataStore};
-use simshard_transport::Budget;
+use simshard_transport::{Budget, Dialer};
 use tokio::sync::Semaphore;
 
 use crate::clock::SystemClock;
@@ -29,10 +29,13 @@ pub(crate) use corpus_streams::CorpusStream;
 use failures::Failures;
 pub(crate) use find::{FindOutcome, QueryBatch};
 pub(crate) use recovery::StoredCorpus;
+use tonic::Status;
 
 /// A router over the nodes of a cluster.
 #[derive(Debug)]
 pub(crate) struct Router {
+    /// How nodes are reached.
+    dialer: Dialer,
     metadata: Metadata,
     cluster: WatchedCluster,
     remembered: RememberedCorpora,
@@ -46,11 +49,13 @@ pub(crate) struct Router {
 impl Router {
     pub(crate) fn new(
         store: Arc<dyn MetadataStore>,
+        dialer: Dialer,
         budget: &Budget,
         max_corpora: usize,
-    ) -> Result<Self, tonic::transport::Error> {
+    ) -> Result<Self, Status> {
         Ok(Self {
-            cluster: WatchedCluster::new(store.watch_layout(), budget)?,
+            cluster: WatchedCluster::new(store.watch_layout(), &dialer, budget)?,
+            dialer,
             remembered: RememberedCorpora::new(Metadata::new(Arc::clone(&store))),
             metadata: Metadata::new(store),
             max_corpora,

@@ -6,9 +6,8 @@ use std::time::Duration;
 use simshard_cluster::{MetadataError, MetadataStore};
 use simshard_proto::v1::corpus_service_server::CorpusServiceServer;
 use simshard_proto::{MAX_MESSAGE_BYTES, ROUTER_DESCRIPTORS, v1 as pb};
-use simshard_runtime::causes::with_causes;
 use simshard_runtime::observed::Observed;
-use simshard_transport::{self as transport, Budget, Interface, Security, Web};
+use simshard_transport::{self as transport, Budget, Dialer, Interface, Security, Web};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
@@ -39,6 +38,8 @@ pub struct RouterConfig {
     pub web: Web,
     /// What keeps strangers out of it.
     pub security: Security,
+    /// How it reaches the nodes.
+    pub dialer: Dialer,
 }
 
 /// Why a router could not serve.
@@ -49,7 +50,7 @@ pub enum ServeError {
     Metadata(#[from] MetadataError),
     /// A node's address is unusable.
     #[error("cannot connect to the nodes")]
-    Address(#[from] tonic::transport::Error),
+    Address(#[source] Status),
     /// The transport failed.
     #[error(transparent)]
     Transport(#[from] transport::ServeError),
@@ -61,12 +62,12 @@ pub enum ServeError {
 /// The status that a router would answer.
 pub async fn create_corpus(
     store: Arc<dyn MetadataStore>,
+    dialer: Dialer,
     max_corpora: usize,
     request: &pb::CreateCorpusRequest,
     timeout: Duration,
 ) -> Result<(), Status> {
-    let router = Router::new(store, &Budget::new(usize::MAX), max_corpora);
-    let router = router.map_err(|error| Status::internal(with_causes(&error)))?;
+    let router = Router::new(store, dialer, &Budget::new(usize::MAX), max_corpora)?;
     let new = decode::new_corpus(request)?;
     Arc::new(router)
         .create(new, Deadline::within(timeout))
@@ -88,8 +89,10 @@ pub async fn serve(
     // Not read anew: the metadata may be away now.
     let nodes = store.watch_layout().borrow().nodes().len();
     let budget = Budget::new(config.in_flight_bytes);
-    let operators = AdminGrpc::new(store.registry(), config.timeout).into_server();
-    let router = Arc::new(Router::new(store, &budget, config.max_corpora)?);
+    let operators =
+        AdminGrpc::new(store.registry(), config.dialer.clone(), config.timeout).into_server();
+    let router = Router::new(store, config.dialer.clone(), &budget, config.max_corpora);
+    let router = Arc::new(router.map_err(ServeError::Address)?);
     info!(nodes, "router serves");
 
     let edge = CorpusGrpc {
@@ -101,7 +104,8 @@ pub async fn serve(
     let service = CorpusServiceServer::new(edge)
         .max_decoding_message_size(MAX_MESSAGE_BYTES)
         .max_encoding_message_size(MAX_MESSAGE_BYTES);
-    transport::serve(
+    let dialer = config.dialer.clone();
+    let served = transport::serve(
         service,
         Interface {
             descriptors: ROUTER_DESCRIPTORS,
@@ -116,7 +120,9 @@ pub async fn serve(
         watch::channel(true).1,
         &shutdown,
         config.drain,
-    )
-    .await?;
-    Ok(())
+    );
+    tokio::select! {
+        served = served => Ok(served?),
+        never = dialer.follow() => match never {},
+    }
 }

@@ -7,8 +7,10 @@ use std::time::Duration;
 
 use simshard_client::Client;
 
+use crate::end::End;
+use crate::metadata::Metadata;
 use crate::process::Waiting;
-use crate::{Process, Shape, binary, free_addresses, run, write_layout_file};
+use crate::{Certificates, Process, Shape, binary, free_addresses, run, write_layout_file};
 
 /// How long its clients wait for an answer.
 const TIMEOUT: Duration = Duration::from_secs(5);
@@ -23,22 +25,13 @@ pub struct ProcessCluster {
     metadata: Metadata,
     /// What etcd asks for, as arguments.
     access: Vec<String>,
+    /// Of a cluster whose processes know each other by them.
+    certificates: Option<Certificates>,
     shape: Shape,
     /// What processes start with from now on.
     program: String,
     /// Goes after the processes have ended: one that lives on without its files gives odd answers.
     folder: tempfile::TempDir,
-}
-
-/// What the processes of a cluster agree by.
-#[derive(Clone, Debug)]
-enum Metadata {
-    /// A layout file, and the corpora beside it.
-    Files,
-    /// A layout file, and the corpora at an address that `--metadata` takes.
-    FileAndStore(String),
-    /// All is at an address that `--metadata` takes, and nodes register themselves.
-    Store(String),
 }
 
 #[derive(Debug)]
@@ -57,11 +50,32 @@ impl ProcessCluster {
     /// The same, of another program than the one that was built with the test.
     #[must_use]
     pub fn start_of(shape: Shape, program: &str) -> Self {
-        let mut cluster = Self::new(shape, Metadata::Files);
-        let file = format!("file:{}", text(&cluster.metadata_file()));
-        cluster.metadata = Metadata::Store(file);
+        let mut cluster = Self::new_in_file(shape);
         cluster.use_program(program);
         cluster.begin_with_routers()
+    }
+
+    /// The same as the first, with certificates of the cluster.
+    #[must_use]
+    pub fn start_certified(shape: Shape, certificates: Certificates) -> Self {
+        let mut cluster = Self::new_in_file(shape);
+        cluster.certificates = Some(certificates);
+        cluster.begin_with_routers()
+    }
+
+    /// The certificates of the cluster.
+    ///
+    /// # Panics
+    /// If it has none.
+    #[must_use]
+    pub const fn certificates(&self) -> &Certificates {
+        self.certificates.as_ref().expect("it has certificates")
+    }
+
+    /// The certificate of one of their owners, as arguments.
+    fn certificate_args(&self, owner: &str) -> Vec<String> {
+        let certificates = self.certificates.as_ref();
+        certificates.map_or_else(Vec::new, |certificates| certificates.cluster_args(owner))
     }
 
     /// From now on, starts processes of this program.
@@ -96,6 +110,13 @@ impl ProcessCluster {
         Self::new(Shape::of(nodes), metadata).start_all()
     }
 
+    fn new_in_file(shape: Shape) -> Self {
+        let mut cluster = Self::new(shape, Metadata::Files);
+        let file = format!("file:{}", text(&cluster.metadata_file()));
+        cluster.metadata = Metadata::Store(file);
+        cluster
+    }
+
     fn new(shape: Shape, metadata: Metadata) -> Self {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let addresses = free_addresses(shape.nodes);
@@ -106,6 +127,7 @@ impl ProcessCluster {
             node_addresses: addresses,
             metadata,
             access: Vec::new(),
+            certificates: None,
             shape,
             program: binary().to_owned(),
             folder,
@@ -144,6 +166,7 @@ impl ProcessCluster {
         let mut args = self.shape.init_args();
         args.extend(more.iter().map(|&arg| arg.to_owned()));
         args.extend(self.metadata_args());
+        args.extend(self.certificate_args("client"));
         let begun = run(&self.program, args, "");
         if !begun.status.success() {
             return Err(String::from_utf8_lossy(&begun.stderr).into_owned());
@@ -338,18 +361,12 @@ impl ProcessCluster {
         let args = role.into_iter().chain(store).map(str::to_owned);
         args.chain(self.shape.node_args())
             .chain(self.metadata_args())
+            .chain(self.certificate_args("server"))
             .collect()
     }
 
     fn metadata_args(&self) -> Vec<String> {
-        let layout = || ["--cluster".to_owned(), text(&self.layout()).to_owned()];
-        let store = |address: &String| ["--metadata".to_owned(), address.clone()];
-        let place: Vec<String> = match &self.metadata {
-            Metadata::Files => layout().into(),
-            Metadata::FileAndStore(address) => [layout(), store(address)].concat(),
-            Metadata::Store(address) => store(address).into(),
-        };
-        [place, self.access.clone()].concat()
+        [self.metadata.args(&self.layout()), self.access.clone()].concat()
     }
 
     /// Starts a router that has ended, where it was.
@@ -362,7 +379,9 @@ impl ProcessCluster {
     #[must_use]
     pub fn router_args(&self, number: usize) -> Vec<String> {
         let address = self.routers[number].address.to_string();
-        router_args(&address, self.metadata_args())
+        let mut args = router_args(&address, self.metadata_args());
+        args.extend(self.certificate_args("router"));
+        args
     }
 }
 
@@ -373,22 +392,4 @@ fn router_args(listen: &str, place: Vec<String>) -> Vec<String> {
 
 fn text(path: &Path) -> &str {
     path.to_str().expect("a UTF-8 path")
-}
-
-/// How a process ends.
-#[derive(Clone, Copy, Debug)]
-pub enum End {
-    /// Without warning.
-    Killed,
-    /// When it has done what it was about: it must do so in order.
-    Stopped,
-}
-
-impl End {
-    fn of(self, process: Process) {
-        match self {
-            Self::Killed => process.kill(),
-            Self::Stopped => assert_eq!(process.terminate(), Some(0)),
-        }
-    }
 }

@@ -1,4 +1,6 @@
-//! Who may call which method: by the role of the token that a request carries.
+//! Who may call which method: by the token that a request carries, or the certificate that its connection has shown.
+
+mod rules;
 
 use std::convert::Infallible;
 use std::future::{Ready, ready};
@@ -13,133 +15,36 @@ use tonic::body::Body;
 use tower::Service;
 use tracing::info;
 
-use crate::tokens::{Principal, Role, TokenDigest, Tokens};
+use crate::certified::{Owner, Party};
+use crate::incoming;
+use crate::tokens::{Principal, TokenDigest, Tokens};
+use rules::{ADMINS, Need, Scope, need_of};
 
-/// Whatever state a server is in, those that watch it may ask.
-const HEALTH: &str = "grpc.health.v1.Health";
-
-const CORPUS_SERVICE: &str = "simshard.v1.CorpusService";
-
-const ADMIN_SERVICE: &str = "simshard.admin.v1.AdminService";
-
-/// What a method is about.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Scope {
-    /// The corpora that its request names, or those that the caller may know.
-    Named,
-    /// All corpora, or the cluster.
-    All,
+/// How callers are known, where not all may do all.
+#[derive(Clone, Debug)]
+pub(super) enum KnownBy {
+    /// By the token of each request.
+    Tokens(Tokens),
+    /// By the certificate of the connection.
+    Certificates,
 }
 
-/// What a caller needs for a method.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Need {
-    role: Role,
-    scope: Scope,
-}
-
-/// That of a method without a rule.
-const MOST: Need = Need {
-    role: Role::Admin,
-    scope: Scope::All,
-};
-
-/// What each method but those of health asks for.
-const RULES: [(&str, Role, Scope, &[&str]); 8] = [
-    (
-        "grpc.reflection.v1.ServerReflection",
-        Role::Read,
-        Scope::Named,
-        &["ServerReflectionInfo"],
-    ),
-    (
-        "grpc.reflection.v1alpha.ServerReflection",
-        Role::Read,
-        Scope::Named,
-        &["ServerReflectionInfo"],
-    ),
-    (
-        CORPUS_SERVICE,
-        Role::Read,
-        Scope::Named,
-        &[
-            "GetCorpus",
-            "ListCorpora",
-            "FindFirst",
-            "FindAll",
-            "FindFirstStream",
-            "FindAllStream",
-            "Scan",
-            "FindPairs",
-            "FindClusters",
-            "Fingerprint",
-        ],
-    ),
-    (
-        CORPUS_SERVICE,
-        Role::Write,
-        Scope::Named,
-        &["Insert", "Remove", "InsertStream", "RemoveStream"],
-    ),
-    (
-        CORPUS_SERVICE,
-        Role::Admin,
-        Scope::Named,
-        &["CreateCorpus", "DeleteCorpus"],
-    ),
-    (
-        CORPUS_SERVICE,
-        Role::Admin,
-        Scope::All,
-        &["ListStoredCorpora", "RecoverCorpus"],
-    ),
-    (
-        ADMIN_SERVICE,
-        Role::Read,
-        Scope::All,
-        &[
-            "GetStatus",
-            "ListNodes",
-            "ListShards",
-            "GetPlan",
-            "GetUpgrade",
-        ],
-    ),
-    (
-        ADMIN_SERVICE,
-        Role::Admin,
-        Scope::All,
-        &[
-            "DrawPlan",
-            "ApplyPlan",
-            "AbortPlan",
-            "PauseMoves",
-            "ResumeMoves",
-            "MoveShards",
-            "FreeShards",
-            "DrainNode",
-            "UndrainNode",
-            "ReplaceNode",
-            "RemoveNode",
-            "SetReplication",
-            "SetZone",
-            "SetCapacity",
-            "SetLimits",
-            "FinalizeUpgrade",
-        ],
-    ),
-];
-
-/// Who calls a method, and may. Each request that reaches a handler carries one.
+/// Who calls a method, and may. Each request that reaches a handler carries one. There is nothing in it where all may do
+/// all, and for the processes of a cluster.
 #[derive(Clone, Debug)]
 pub struct Caller(Option<Known>);
 
-/// The owner of a token.
+/// A caller that is known.
 #[derive(Clone)]
-struct Known {
-    tokens: Tokens,
-    digest: TokenDigest,
-    need: Need,
+enum Known {
+    /// The owner of a token.
+    Token {
+        tokens: Tokens,
+        digest: TokenDigest,
+        need: Need,
+    },
+    /// The owner of a certificate.
+    Certificate(Principal),
 }
 
 impl std::fmt::Debug for Known {
@@ -149,8 +54,8 @@ impl std::fmt::Debug for Known {
 }
 
 impl Caller {
-    /// Checks that the caller may call the method still: a stream may outlive its token. Answers whose the token is;
-    /// `None` where the server asks for none.
+    /// Checks that the caller may call the method still: a stream may outlive its token. Answers who it is; `None` where the
+    /// server does not ask.
     ///
     /// # Errors
     /// `UNAUTHENTICATED` if the token is not known any more, and `PERMISSION_DENIED` if it is not for the method any more.
@@ -161,21 +66,29 @@ impl Caller {
 
 impl Known {
     fn check(&self) -> Result<Principal, Status> {
-        let principal = self.tokens.principal(&self.digest).ok_or_else(|| {
+        let (tokens, digest, need) = match self {
+            Self::Certificate(principal) => return Ok(principal.clone()),
+            Self::Token {
+                tokens,
+                digest,
+                need,
+            } => (tokens, digest, need),
+        };
+        let principal = tokens.principal(digest).ok_or_else(|| {
             let message =
                 "the token is not known to this server, or has expired: ask its operator for another";
             Reason::Unauthenticated.status(message, [])
         })?;
-        let (name, needed) = (&principal.name, self.need.role);
-        if principal.role < needed {
+        let name = &principal.name;
+        if !need.who.has(Party::Client(principal.role)) {
             let message = format!(
-                "the token {name:?} has the role {}, and this method is for the role {}",
+                "the token {name:?} has the role {}, and this method is for {}",
                 principal.role.name(),
-                needed.name()
+                need.who.names()
             );
             return Err(Reason::PermissionDenied.status(message, []));
         }
-        if principal.corpora.is_some() && self.need.scope == Scope::All {
+        if principal.corpora.is_some() && need.scope == Scope::All {
             let message = format!(
                 "the token {name:?} is for some corpora, and this method is about all of them, or the cluster"
             );
@@ -185,16 +98,16 @@ impl Known {
     }
 }
 
-/// A service that is called only by those who may, where there are tokens.
+/// A service that is called only by those who may, if callers are to be known.
 #[derive(Clone, Debug)]
 pub(super) struct Authorize<S> {
     inner: S,
-    tokens: Option<Tokens>,
+    known_by: Option<KnownBy>,
 }
 
 impl<S> Authorize<S> {
-    pub(super) const fn new(inner: S, tokens: Option<Tokens>) -> Self {
-        Self { inner, tokens }
+    pub(super) const fn new(inner: S, known_by: Option<KnownBy>) -> Self {
+        Self { inner, known_by }
     }
 }
 
@@ -211,9 +124,9 @@ where
     }
 
     fn call(&mut self, mut request: Request<Body>) -> Self::Future {
-        let caller = match &self.tokens {
+        let caller = match &self.known_by {
             None => Ok(Caller(None)),
-            Some(tokens) => caller_of(tokens, request.uri().path(), request.headers()),
+            Some(known_by) => known_by.caller(&request),
         };
         match caller {
             Ok(caller) => {
@@ -227,45 +140,81 @@ where
     }
 }
 
-/// Who calls a method.
-///
-/// # Errors
-/// If the caller may not call it.
-fn caller_of(tokens: &Tokens, path: &str, headers: &HeaderMap) -> Result<Caller, Status> {
-    let Some(need) = need_of(path) else {
-        return Ok(Caller(None));
-    };
+impl KnownBy {
+    /// Who calls a method.
+    ///
+    /// # Errors
+    /// If the caller may not call it.
+    fn caller(&self, request: &Request<Body>) -> Result<Caller, Status> {
+        let path = request.uri().path();
+        let Some(need) = need_of(path) else {
+            return Ok(Caller(None));
+        };
+        let (known, principal) = match self {
+            Self::Tokens(tokens) => {
+                let known = by_token(tokens, request.headers(), need)?;
+                let principal = known.check()?;
+                (Some(known), Some(principal))
+            }
+            Self::Certificates => {
+                let connection = request.extensions().get::<incoming::Caller>();
+                let owner = connection.and_then(incoming::Caller::owner);
+                let principal = by_certificate(owner, need)?;
+                (principal.clone().map(Known::Certificate), principal)
+            }
+        };
+        if let Some(principal) = principal.filter(|_| need.who == ADMINS) {
+            let owner = &*principal.name;
+            info!(
+                owner,
+                method = path,
+                "a method for administrators is called"
+            );
+        }
+        Ok(Caller(known))
+    }
+}
+
+/// The owner of the token of a request.
+fn by_token(tokens: &Tokens, headers: &HeaderMap, need: Need) -> Result<Known, Status> {
     let token = bearer(headers).ok_or_else(|| {
         let message = "this server asks for a token: send the header `authorization: Bearer TOKEN`";
         Reason::Unauthenticated.status(message, [])
     })?;
-    let known = Known {
+    Ok(Known::Token {
         tokens: tokens.clone(),
         digest: TokenDigest::of(token),
         need,
-    };
-    let principal = known.check()?;
-    if need.role == Role::Admin {
-        let owner = &*principal.name;
-        info!(owner, method = path, "a token for administrators is used");
-    }
-    Ok(Caller(Some(known)))
+    })
 }
 
-/// What a method asks for; `None` if it is open to all.
-fn need_of(path: &str) -> Option<Need> {
-    let parts = path.strip_prefix('/').and_then(|path| path.split_once('/'));
-    match parts {
-        Some((HEALTH, _)) => None,
-        Some((service, method)) => Some(rule_for(service, method).unwrap_or(MOST)),
-        None => Some(MOST),
+/// The client that owns a certificate. `None` for the processes of a cluster.
+///
+/// # Errors
+/// If the owner may not do what needs this.
+fn by_certificate(owner: Option<&Owner>, need: Need) -> Result<Option<Principal>, Status> {
+    let owner = owner.ok_or_else(|| {
+        let message = "the certificate of this client does not say who it is: it needs one URI such as simshard:read among \
+                       its names (SAN)";
+        Reason::PermissionDenied.status(message, [])
+    })?;
+    let party = owner.party;
+    if !need.who.has(party) {
+        let message = format!(
+            "the certificate of this client is one of {}, and this method is for {}",
+            party.name(),
+            need.who.names()
+        );
+        return Err(Reason::PermissionDenied.status(message, []));
     }
-}
-
-fn rule_for(service: &str, method: &str) -> Option<Need> {
-    let mut rules = RULES.iter();
-    let rule = rules.find(|(of, .., methods)| *of == service && methods.contains(&method));
-    rule.map(|&(_, role, scope, _)| Need { role, scope })
+    Ok(match party {
+        Party::Router | Party::Node => None,
+        Party::Client(role) => Some(Principal {
+            name: owner.name.clone().unwrap_or_else(|| party.name().into()),
+            role,
+            corpora: None,
+        }),
+    })
 }
 
 /// The token of a request, if it carries one and no other.

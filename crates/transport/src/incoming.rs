@@ -23,6 +23,7 @@ use tokio_stream::Stream;
 use tonic::transport::server::Connected;
 use tracing::{debug, warn};
 
+use super::certified::{Owner, Shown};
 use super::connections::{Close, Id, Table};
 use super::shares::Peer;
 use super::tls::Tls;
@@ -74,8 +75,9 @@ fn limited(
             // Small answers leave at once; if that cannot be had, the connection is broken and will say so.
             let _ = stream.set_nodelay(true);
             let _ = keep_alive(&stream);
+            let shown = Shown::default();
             let connection = Connection {
-                stream: Wire::new(stream, tls.as_ref().map(Tls::acceptor)),
+                stream: Wire::new(stream, tls.as_ref().map(Tls::acceptor), shown.clone()),
                 greeting: Some(Greeting {
                     missing: PREFACE,
                     until: Box::pin(tokio::time::sleep(greeting)),
@@ -85,6 +87,7 @@ fn limited(
                     peer,
                     id,
                     connections: connections.clone(),
+                    shown,
                 },
                 _counted: Counted {
                     id,
@@ -169,11 +172,17 @@ pub(super) struct Caller {
     peer: Peer,
     id: Id,
     connections: Connections,
+    shown: Shown,
 }
 
 impl Caller {
     pub(super) const fn peer(&self) -> Peer {
         self.peer
+    }
+
+    /// The owner of the certificate that it has shown.
+    pub(super) fn owner(&self) -> Option<&Owner> {
+        self.shown.owner()
     }
 
     /// Marks the connection as in use until the guard is dropped.

@@ -8,8 +8,10 @@
 mod admission;
 mod authorize;
 mod budget;
+mod certified;
 mod connections;
 mod deadline;
+mod dialer;
 mod followed;
 mod headers;
 mod health;
@@ -19,6 +21,8 @@ mod measured;
 mod metrics;
 mod places;
 mod shares;
+#[cfg(test)]
+mod test_authority;
 mod tls;
 mod tokens;
 mod web;
@@ -47,11 +51,12 @@ use tracing::warn;
 
 use admission::Admission;
 pub use admission::{Admitted, NO_MEMORY, Working, overloaded};
-use authorize::Authorize;
 pub use authorize::Caller;
+use authorize::{Authorize, KnownBy};
 pub use budget::{Budget, Taken};
 use deadline::AnswerInTime;
 pub use deadline::client_timeout;
+pub use dialer::Dialer;
 use headers::CheckHeaders;
 use health::Health;
 pub use json::InJson;
@@ -122,11 +127,26 @@ pub struct Interface {
 pub struct Security {
     /// Its certificates; without them there is no TLS.
     pub tls: Option<Tls>,
-    /// The tokens by which callers are known; without them, all may do all.
+    /// The tokens by which callers are known. Without them they are known by their certificates, if they have to show any:
+    /// else all may do all.
     pub tokens: Option<Tokens>,
 }
 
 impl Security {
+    /// That of a node: callers are known by their certificates, if there are any.
+    #[must_use]
+    pub const fn by_certificates(tls: Option<Tls>) -> Self {
+        Self { tls, tokens: None }
+    }
+
+    fn known_by(&self) -> Option<KnownBy> {
+        let by_certificates = self.tls.as_ref().is_some_and(Tls::asks_for_certificates);
+        match &self.tokens {
+            Some(tokens) => Some(KnownBy::Tokens(tokens.clone())),
+            None => by_certificates.then_some(KnownBy::Certificates),
+        }
+    }
+
     /// Looks at the files of both again and again.
     async fn follow(&self) -> Infallible {
         tokio::select! {
@@ -184,9 +204,7 @@ where
         .layer(option_layer(web))
         .layer(layer_fn(|inner| Measured::new(inner, &methods)))
         .layer(layer_fn(CheckHeaders))
-        .layer(layer_fn(|inner| {
-            Authorize::new(inner, security.tokens.clone())
-        }))
+        .layer(layer_fn(|inner| Authorize::new(inner, security.known_by())))
         .layer(layer_fn(AnswerInTime))
         .layer(Admission::new(budget, interface.admits_itself))
         .layer(MapResponseLayer::new(explain_response))

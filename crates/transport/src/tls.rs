@@ -1,4 +1,5 @@
-//! TLS for the connections of a server: certificates from PEM files, which may be replaced while it serves.
+//! TLS for the connections of a server, and for those to the nodes of its cluster: certificates from PEM files, which may
+//! be replaced while it serves.
 //!
 //! # Invariants
 //! - TL1: a handshake that fails ends its connection alone. One that takes too long ends like a connection that never
@@ -8,19 +9,22 @@
 //! - TL3: nothing older than TLS 1.3 is spoken. Where authorities for clients are named, a client without a certificate
 //!   of theirs is refused.
 
+mod node_verifier;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use tokio_rustls::TlsAcceptor;
-use tokio_rustls::rustls::crypto::ring;
+use tokio_rustls::rustls::crypto::{CryptoProvider, ring};
 use tokio_rustls::rustls::pki_types::pem::{self, PemObject};
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tokio_rustls::rustls::server::{VerifierBuilderError, WebPkiClientVerifier};
 use tokio_rustls::rustls::version::TLS13;
-use tokio_rustls::rustls::{self, RootCertStore, ServerConfig};
+use tokio_rustls::rustls::{self, ClientConfig, RootCertStore, ServerConfig};
+use tokio_rustls::{TlsAcceptor, TlsConnector};
 
 use crate::followed::{Followed, Source};
+use node_verifier::NodeVerifier;
 
 /// The protocols of HTTP that a client may choose.
 const PROTOCOLS: [&[u8]; 2] = [b"h2", b"http/1.1"];
@@ -32,7 +36,8 @@ pub struct TlsFiles {
     pub certificate: PathBuf,
     /// The private key of the certificate.
     pub key: PathBuf,
-    /// The authorities of clients. With them, only clients with a certificate of theirs are served.
+    /// The authorities of clients. With them, only clients with a certificate of theirs are served. Those of a cluster are
+    /// the authorities of its nodes, too.
     pub client_authorities: Option<PathBuf>,
 }
 
@@ -87,6 +92,16 @@ pub enum TlsError {
 #[derive(Clone, Debug)]
 pub struct Tls(Followed<TlsFiles>);
 
+/// What is made of the files.
+pub(super) struct Configs {
+    server: Arc<ServerConfig>,
+    /// For connections to nodes.
+    client: Option<Arc<ClientConfig>>,
+}
+
+/// A certificate, those between it and its authority, and its key.
+type Pair = (Vec<CertificateDer<'static>>, PrivateKeyDer<'static>);
+
 /// The bytes of the files.
 #[derive(Clone, PartialEq, Eq)]
 pub(super) struct Contents {
@@ -104,9 +119,19 @@ impl Tls {
         Followed::load(files).map(Self)
     }
 
-    /// What the next connection begins with.
+    /// What the next connection of a client begins with.
     pub(super) fn acceptor(&self) -> TlsAcceptor {
-        TlsAcceptor::from(self.0.current())
+        TlsAcceptor::from(Arc::clone(&self.0.current().server))
+    }
+
+    /// What the next connection to a node begins with, if authorities are named.
+    pub(super) fn connector(&self) -> Option<TlsConnector> {
+        self.0.current().client.clone().map(TlsConnector::from)
+    }
+
+    /// Whether its peers have to show certificates.
+    pub(super) fn asks_for_certificates(&self) -> bool {
+        self.0.current().client.is_some()
     }
 
     /// The files, to be followed.
@@ -118,7 +143,7 @@ impl Tls {
 impl Source for TlsFiles {
     const WHAT: &'static str = "certificates";
     type Contents = Contents;
-    type Made = ServerConfig;
+    type Made = Configs;
     type Error = TlsError;
 
     fn read(&self) -> Result<Contents, TlsError> {
@@ -135,36 +160,73 @@ impl Source for TlsFiles {
         })
     }
 
-    fn make(&self, contents: &Contents) -> Result<ServerConfig, TlsError> {
+    fn make(&self, contents: &Contents) -> Result<Configs, TlsError> {
         let provider = Arc::new(ring::default_provider());
-        let builder = ServerConfig::builder_with_provider(Arc::clone(&provider))
+        let authorities = match (&self.client_authorities, &contents.client_authorities) {
+            (Some(file), Some(pem)) => Some((file, Arc::new(authorities(file, pem)?))),
+            (None, _) | (_, None) => None,
+        };
+        let chain = certificates(&self.certificate, &contents.certificate)?;
+        let key = PrivateKeyDer::from_pem_slice(&contents.key)
+            .map_err(|source| malformed(&self.key, "private key", source))?;
+        let client = authorities.as_ref().map(|(_, authorities)| {
+            let pair = (chain.clone(), key.clone_key());
+            self.client(&provider, authorities, pair)
+        });
+        Ok(Configs {
+            client: client.transpose()?,
+            server: self.server(&provider, authorities, (chain, key))?,
+        })
+    }
+}
+
+impl TlsFiles {
+    fn server(
+        &self,
+        provider: &Arc<CryptoProvider>,
+        authorities: Option<(&PathBuf, Arc<RootCertStore>)>,
+        (chain, key): Pair,
+    ) -> Result<Arc<ServerConfig>, TlsError> {
+        let builder = ServerConfig::builder_with_provider(Arc::clone(provider))
             .with_protocol_versions(&[&TLS13])
             .map_err(|source| self.unusable(source))?;
-        let builder = match (&self.client_authorities, &contents.client_authorities) {
-            (Some(file), Some(pem)) => {
-                let authorities = Arc::new(authorities(file, pem)?);
-                let verifier =
-                    WebPkiClientVerifier::builder_with_provider(authorities, provider).build();
-                let verifier = verifier.map_err(|source| TlsError::Authorities {
+        let builder = match authorities {
+            Some((file, authorities)) => {
+                let provider = Arc::clone(provider);
+                let verifier = WebPkiClientVerifier::builder_with_provider(authorities, provider);
+                let verifier = verifier.build().map_err(|source| TlsError::Authorities {
                     file: file.clone(),
                     source,
                 })?;
                 builder.with_client_cert_verifier(verifier)
             }
-            (None, _) | (_, None) => builder.with_no_client_auth(),
+            None => builder.with_no_client_auth(),
         };
-        let chain = certificates(&self.certificate, &contents.certificate)?;
-        let key = PrivateKeyDer::from_pem_slice(&contents.key)
-            .map_err(|source| malformed(&self.key, "private key", source))?;
         let mut config = builder
             .with_single_cert(chain, key)
             .map_err(|source| self.unusable(source))?;
         config.alpn_protocols = PROTOCOLS.map(Vec::from).to_vec();
-        Ok(config)
+        Ok(Arc::new(config))
     }
-}
 
-impl TlsFiles {
+    fn client(
+        &self,
+        provider: &Arc<CryptoProvider>,
+        authorities: &Arc<RootCertStore>,
+        (chain, key): Pair,
+    ) -> Result<Arc<ClientConfig>, TlsError> {
+        let verifier = NodeVerifier::new(Arc::clone(authorities), provider);
+        let config = ClientConfig::builder_with_provider(Arc::clone(provider))
+            .with_protocol_versions(&[&TLS13])
+            .map_err(|source| self.unusable(source))?
+            .dangerous()
+            .with_custom_certificate_verifier(Arc::new(verifier))
+            .with_client_auth_cert(chain, key);
+        let mut config = config.map_err(|source| self.unusable(source))?;
+        config.alpn_protocols = vec![PROTOCOLS[0].to_vec()];
+        Ok(Arc::new(config))
+    }
+
     fn unusable(&self, source: rustls::Error) -> TlsError {
         TlsError::Pair {
             certificate: self.certificate.clone(),

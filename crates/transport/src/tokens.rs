@@ -7,6 +7,8 @@
 //! - AU3: a token for some corpora opens no other one, and no method that concerns more than one.
 //! - AU4: what a token opens is what the file said two looks ago at most, also for the messages of a stream that is open. If the
 //!   file becomes unusable, the tokens of before stay.
+//! - AU5: where peers show certificates, and there are no tokens, one URI of the certificate says who its owner is. A client
+//!   gets to the methods of its role alone, and a process of the cluster to those of its part.
 
 use std::collections::BTreeSet;
 use std::error::Error;

@@ -12,10 +12,12 @@ use tokio_rustls::server::TlsStream;
 use tokio_rustls::{Accept, TlsAcceptor};
 use tokio_util::either::Either;
 
+use crate::certified::Shown;
+
 /// One connection's bytes.
 pub(super) enum Wire {
-    /// TLS has not begun.
-    Handshake(Box<Accept<TcpStream>>),
+    /// TLS has not begun. It tells whose certificate the peer shows.
+    Handshake(Box<Accept<TcpStream>>, Shown),
     /// Bytes can be read and written.
     Open(Open),
 }
@@ -25,22 +27,24 @@ type Open = Either<TcpStream, Box<TlsStream<TcpStream>>>;
 
 impl Wire {
     /// Those of a connection, by TLS if there is something to accept it by.
-    pub(super) fn new(stream: TcpStream, tls: Option<TlsAcceptor>) -> Self {
+    pub(super) fn new(stream: TcpStream, tls: Option<TlsAcceptor>, shown: Shown) -> Self {
         match tls {
             None => Self::Open(Either::Left(stream)),
-            Some(tls) => Self::Handshake(Box::new(tls.accept(stream))),
+            Some(tls) => Self::Handshake(Box::new(tls.accept(stream)), shown),
         }
     }
 
     /// What is open, once it is.
     fn poll_open(&mut self, context: &mut Context<'_>) -> Poll<io::Result<Pin<&mut Open>>> {
-        if let Self::Handshake(handshake) = self {
+        if let Self::Handshake(handshake, shown) = self {
             let stream = ready!(Pin::new(&mut **handshake).poll(context))?;
+            let (_, session) = stream.get_ref();
+            shown.set(session.peer_certificates().and_then(<[_]>::first));
             *self = Self::Open(Either::Right(Box::new(stream)));
         }
         match self {
             Self::Open(open) => Poll::Ready(Ok(Pin::new(open))),
-            Self::Handshake(_) => Poll::Pending,
+            Self::Handshake(..) => Poll::Pending,
         }
     }
 }
@@ -48,7 +52,7 @@ impl Wire {
 impl fmt::Debug for Wire {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Handshake(_) => "Handshake",
+            Self::Handshake(..) => "Handshake",
             Self::Open(Either::Left(_)) => "Plain",
             Self::Open(Either::Right(_)) => "Tls",
         })
@@ -81,7 +85,7 @@ impl AsyncWrite for Wire {
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         match &mut *self {
             // The rest of a handshake is of no use.
-            Self::Handshake(_) => Poll::Ready(Ok(())),
+            Self::Handshake(..) => Poll::Ready(Ok(())),
             Self::Open(open) => Pin::new(open).poll_shutdown(context),
         }
     }

@@ -6,6 +6,7 @@ use std::time::Duration;
 use futures_util::{StreamExt, stream};
 use simshard_client::{Client, Reason, v1};
 use simshard_cluster::{ClusterLayout, MemoryStore, Node};
+use simshard_router::Dialer;
 use simshard_router::{RouterConfig, Security, Web};
 use simshard_runtime::observed::Observed;
 use simshard_testkit::{StallingProxy, TestCluster};
@@ -52,6 +53,7 @@ async fn router(cluster: &TestCluster, link: &StallingProxy) -> Stub {
         observed: Observed::default(),
         web: Web::default(),
         security: Security::default(),
+        dialer: Dialer::PLAIN,
     };
     let (store, end) = (MemoryStore::new(layout), CancellationToken::new());
     tokio::spawn(simshard_router::serve(

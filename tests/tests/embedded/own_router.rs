@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use simshard_client::Client;
 use simshard_cluster::MetadataStore;
+use simshard_router::Dialer;
 use simshard_router::{RouterConfig, Security, Web};
 use simshard_runtime::observed::Observed;
 use tokio::net::TcpListener;
@@ -28,6 +29,7 @@ impl OwnRouter {
             observed: Observed::default(),
             web: Web::default(),
             security: Security::default(),
+            dialer: Dialer::PLAIN,
         };
         let end = CancellationToken::new();
         tokio::spawn(simshard_router::serve(config, store, listener, end.clone()));

@@ -8,6 +8,7 @@ mod admin_service;
 mod adoption;
 mod bulk_load;
 mod cancelled_streams;
+mod certificates;
 mod changed_layout;
 mod changing_records;
 mod clock_ahead;

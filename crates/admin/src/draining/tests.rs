@@ -8,6 +8,7 @@ use simshard_cluster::{
     Changes, KeyValueError, KeyValueStore, LeaseId, MemoryKeyValues, Outcome, Snapshot,
     Transaction, node_settings,
 };
+use simshard_node::Dialer;
 
 use super::*;
 use crate::scene::{cluster, join, put};
@@ -28,7 +29,7 @@ async fn is_drained(keys: &dyn KeyValueStore, name: &str) -> bool {
 }
 
 async fn depart(keys: &dyn KeyValueStore, departure: &Departure) -> Result<bool, AdminError> {
-    let admin = Admin::new(keys, &|_| {});
+    let admin = Admin::new(keys, &Dialer::PLAIN, &|_| {});
     let departed = admin.depart(departure).await;
     departed.map(|(planned, _)| planned.is_empty())
 }
@@ -156,7 +157,7 @@ async fn a_drain_that_is_refused_leaves_nodes_drained_that_others_drain_meanwhil
 async fn what_a_node_holds_after_it_was_drained_is_told() {
     let keys = cluster(2).await;
     join(&keys, 3).await;
-    let admin = Admin::new(&keys, &|_| {});
+    let admin = Admin::new(&keys, &Dialer::PLAIN, &|_| {});
     for name in ["n1", "n3"] {
         put(&keys, &format!("nodes/{name}"), r#"{"drained":true}"#).await;
     }
@@ -174,7 +175,7 @@ async fn an_operator_is_told_that_another_one_lets_the_node_take_shards_again() 
     let keys = cluster(2).await;
     join(&keys, 3).await;
     assert!(depart(&keys, &drain("n3")).await.unwrap());
-    let admin = Admin::new(&keys, &|_| {});
+    let admin = Admin::new(&keys, &Dialer::PLAIN, &|_| {});
     assert!(admin.held_still(&drain("n3")).await.unwrap().is_empty());
     assert!(admin.undrain(&node("n3")).await.unwrap());
     assert!(!admin.undrain(&node("n3")).await.unwrap());

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use simshard_cluster::{MemoryKeyValues, NodeSettings, SettingsOfNodes, Targets};
+use simshard_node::Dialer;
 use simshard_node::StoreAnswer;
 use simshard_topology::replication::{Epoch, ShardRecord, ShardRecords, StoreId};
 
@@ -75,7 +76,7 @@ impl Scene {
 
 fn drain(layout: &Layout, leaving: &[u8]) -> Result<Leaving, String> {
     let keys = MemoryKeyValues::new();
-    let admin = Admin::new(&keys, &|_| {});
+    let admin = Admin::new(&keys, &Dialer::PLAIN, &|_| {});
     let drained = layout.drained(&admin, &set(leaving));
     drained.map_err(|error| error.to_string())
 }

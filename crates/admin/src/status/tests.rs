@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use simshard_cluster::{KeyValueStore, MemoryKeyValues, Outcome, Transaction};
+use simshard_node::Dialer;
 use simshard_node::{StoreAnswer, StoreNews};
 use simshard_topology::NodeId;
 use simshard_topology::replication::{Epoch, Learner};
@@ -454,7 +455,9 @@ fn the_shards_that_a_plan_would_move_count_once() {
     };
     let layout = scene.layout(|_| (vec![1, 2, 3], None));
     let keys = MemoryKeyValues::new();
-    let even = Admin::new(&keys, &|_| {}).balance_by(&layout).unwrap();
+    let even = Admin::new(&keys, &Dialer::PLAIN, &|_| {})
+        .balance_by(&layout)
+        .unwrap();
     let Evenness { balance, moves, .. } = even;
     assert!(balance.before > Some(1.6), "{balance:?}");
     assert!((128..=ShardId::COUNT).contains(&moves), "{moves}");
@@ -472,7 +475,7 @@ fn a_full_node_that_keeps_plans_from_being_drawn_is_named() {
     let mut layout = scene.layout(|_| (vec![1, 2, 3], None));
     layout.cluster.told_of(id(4)).has_room_for_copies = false;
     let keys = MemoryKeyValues::new();
-    let admin = Admin::new(&keys, &|_| {});
+    let admin = Admin::new(&keys, &Dialer::PLAIN, &|_| {});
     let found = balance_of(&admin.balance_by(&layout).unwrap());
     let refused = "no plan can be drawn: n4 has too little room on its disk";
     assert!(found.details.contains(refused), "{}", found.details);
@@ -507,7 +510,10 @@ fn a_copy_under_way_counts_as_held() {
     let moves = |records: ShardRecords| {
         let cluster = scene.layout(|_| (vec![1, 2, 3], None)).cluster;
         let layout = Layout::of(cluster, records, &Targets::new()).unwrap();
-        Admin::new(&keys, &warn).balance_by(&layout).unwrap().moves
+        Admin::new(&keys, &Dialer::PLAIN, &warn)
+            .balance_by(&layout)
+            .unwrap()
+            .moves
     };
     assert_eq!(moves(records(|_| {})), 0);
     assert_eq!(moves(records(|record| record.in_sync.truncate(2))), 1);
@@ -538,7 +544,10 @@ fn shards_that_are_being_rebuilt_are_in_no_plan() {
     });
     let layout = Layout::of(cluster, rebuilt, &Targets::new()).unwrap();
     let (keys, warn) = (MemoryKeyValues::new(), |_: &str| {});
-    let told = Admin::new(&keys, &warn).balance_by(&layout).err().unwrap();
+    let told = Admin::new(&keys, &Dialer::PLAIN, &warn)
+        .balance_by(&layout)
+        .err()
+        .unwrap();
     assert_eq!(
         told.to_string(),
         "shards 80 are being rebuilt: end that by `simshard cluster force --rebuild` first"

@@ -2,6 +2,7 @@
 
 mod batch;
 mod blocks;
+mod cluster_certificates;
 mod etcd_access;
 mod expected_recipe;
 mod fingerprint;
@@ -19,6 +20,7 @@ pub use batch::BatchArgs;
 pub(crate) use batch::open_report;
 pub use blocks::Blocks;
 pub(crate) use blocks::document_count;
+pub use cluster_certificates::ClusterCertificateArgs;
 pub use etcd_access::EtcdAccessArgs;
 pub use expected_recipe::ExpectedRecipeArgs;
 pub use fingerprint::GivenFingerprint;

@@ -1,5 +1,6 @@
 //! `simshard cluster`: a cluster whose nodes register themselves in the metadata.
 
+mod access;
 mod draining;
 mod force;
 mod init;
@@ -20,16 +21,15 @@ mod status;
 mod two_nodes;
 mod upgrade;
 
-use std::sync::Arc;
-
 use clap::{Args, Subcommand};
-use simshard_admin::{Admin, MOST_REPLICAS, Repeats};
-use simshard_cluster::{KeyValueStore, MetadataError, key_values_with};
+use simshard_admin::{MOST_REPLICAS, Repeats};
+use simshard_cluster::MetadataError;
 use simshard_topology::NodeId;
 
-use crate::args::{EtcdAccessArgs, JsonArgs};
-use crate::exit::UsageError;
-use crate::say::warn;
+pub use access::MetadataArgs;
+use access::{admin, say_warning};
+
+use crate::args::JsonArgs;
 
 /// The verbs of `cluster`.
 #[derive(Debug, Subcommand)]
@@ -261,17 +261,6 @@ Examples:
     Upgrade(upgrade::UpgradeCommand),
 }
 
-/// Where the metadata is.
-#[derive(Args, Debug)]
-pub struct MetadataArgs {
-    /// The metadata of the cluster: etcd://HOST:PORT,HOST:PORT/PREFIX, or file:PATH on a single machine
-    #[arg(long, value_name = "ADDRESS", env = "SIMSHARD_METADATA")]
-    pub metadata: String,
-    /// What etcd asks for.
-    #[command(flatten)]
-    pub access: EtcdAccessArgs,
-}
-
 /// Arguments of the verbs that list something.
 #[derive(Args, Debug)]
 pub struct TableArgs {
@@ -325,22 +314,6 @@ pub async fn run(command: ClusterCommand) -> anyhow::Result<()> {
         ClusterCommand::SetLimits(args) => settings::set_limits(&args).await,
         ClusterCommand::Upgrade(command) => upgrade::run(&command).await,
     }
-}
-
-impl MetadataArgs {
-    fn keys(&self) -> Result<Arc<dyn KeyValueStore>, UsageError> {
-        let keys = key_values_with(&self.metadata, &self.access.load()?);
-        keys.map_err(|error| UsageError(error.to_string()))
-    }
-}
-
-/// The operations on a cluster. What they warn of is said at once.
-fn admin(keys: &dyn KeyValueStore) -> Admin<'_> {
-    Admin::new(keys, &say_warning)
-}
-
-fn say_warning(warning: &str) {
-    warn(format!("warning: {warning}"));
 }
 
 /// Repeats what others raced.

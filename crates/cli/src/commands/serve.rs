@@ -3,6 +3,7 @@
 mod config;
 mod embedded;
 mod entering;
+mod files;
 mod patience;
 mod roles;
 mod security;
@@ -18,10 +19,10 @@ use simshard_router::Origin;
 use simshard_runtime::allocator;
 use simshard_runtime::logging::{self, Level, LogFormat};
 
-pub use config::{RawNodeConfig, RawRouterConfig};
+pub use files::{RawNodeConfig, RawRouterConfig};
 pub use security::SecurityArgs;
 
-use crate::args::EtcdAccessArgs;
+use crate::args::{ClusterCertificateArgs, EtcdAccessArgs};
 
 /// Arguments of `serve`.
 #[derive(Args, Debug)]
@@ -155,9 +156,12 @@ pub struct RoleArgs {
     /// What the process keeps to.
     #[command(flatten)]
     pub process: ProcessArgs,
-    /// What etcd asks for. It comes last, as its heading holds for all flags behind it.
+    /// What etcd asks for. It comes late, as its heading holds for all flags behind it.
     #[command(flatten)]
     pub access: EtcdAccessArgs,
+    /// What nodes ask for.
+    #[command(flatten)]
+    pub certificates: ClusterCertificateArgs,
 }
 
 /// Arguments of `serve node`.
@@ -169,7 +173,7 @@ pub struct NodeArgs {
     /// Where to listen [default: the node's address in the layout file]
     #[arg(long, value_name = "ADDRESS", env = "SIMSHARD_LISTEN")]
     pub listen: Option<SocketAddr>,
-    /// Where other processes reach this node, if it registers itself [default: http:// and where it listens]
+    /// Where other processes reach this node, if it registers itself [default: http://, or https:// with certificates, and where it listens]
     #[arg(long, value_name = "URL", env = "SIMSHARD_ADDRESS")]
     pub address: Option<String>,
     /// How often the node publishes how far its log is on disk, if it registers itself, in seconds [default: 10]

@@ -4,13 +4,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use prost::Message;
-use simshard_proto::endpoint;
 use simshard_proto::shard::v1 as pb;
 use simshard_proto::shard::v1::shard_service_client::ShardServiceClient;
 use simshard_simhash::{Fingerprint, Layout};
 use simshard_storage::{CopyBase, CopyRange, CopyWriter, Element, ShardCopy};
 use simshard_topology::replication::{Epoch, Pin, StoreId};
 use simshard_topology::{CorpusUid, ShardId, Version};
+use simshard_transport::Dialer;
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 use tokio_stream::wrappers::ReceiverStream;
@@ -29,6 +29,7 @@ use crate::error::NodeError;
 pub(super) struct Source {
     pub(super) store: StoreId,
     pub(super) address: String,
+    pub(super) dialer: Dialer,
 }
 
 /// A source that has sent nothing for this long, though it was asked, is left. So is one that has waited as long for the
@@ -95,7 +96,7 @@ async fn begin(
     source: &Source,
     request: pb::CopyShardRequest,
 ) -> Result<Begun, Status> {
-    let channel = endpoint::channel_to(&source.address)?;
+    let channel = source.dialer.channel_to(&source.address)?;
     let (asking, asked) = mpsc::channel(WAITING_MESSAGES);
     // There is room.
     let _ = asking.send(request).await;

@@ -8,6 +8,7 @@ use std::time::Duration;
 use simshard_cluster::ClusterLayout;
 use simshard_topology::ShardId;
 use simshard_topology::replication::{Epoch, Role, ShardRecord, StoreId};
+use simshard_transport::Dialer;
 use tokio::sync::watch;
 use tokio::task::{Id, JoinSet};
 use tokio::time::{Instant, MissedTickBehavior, interval};
@@ -61,7 +62,7 @@ pub(super) async fn run(
         let roles = engine.roles();
         copies.go_on_with(&roles);
         for (shard, record, added) in wanted(&roles) {
-            let mut sources = sources(&layout, shard, record, &live);
+            let mut sources = sources(&peers.dialer, &layout, shard, record, &live);
             if sources.is_empty() || !copies.may_begin(shard, now) {
                 continue;
             }
@@ -227,6 +228,7 @@ fn wanted(roles: &[ShardRole]) -> impl Iterator<Item = (ShardId, &ShardRecord, E
 
 /// The stores in sync that have answered lately, in the order in which they are asked.
 fn sources(
+    dialer: &Dialer,
     layout: &ClusterLayout,
     shard: ShardId,
     record: &ShardRecord,
@@ -236,7 +238,11 @@ fn sources(
     let order = record.copy_sources(shard, |store| live.contains(&store));
     let sources = order.into_iter().filter_map(|store| {
         let address = layout.node(nodes.get(&store)?)?.address.clone();
-        Some(Source { store, address })
+        Some(Source {
+            store,
+            address,
+            dialer: dialer.clone(),
+        })
     });
     sources.collect()
 }
@@ -272,6 +278,7 @@ mod tests {
             source: Source {
                 store: StoreId([1; 16]),
                 address: "http://127.0.0.1:7470".to_owned(),
+                dialer: Dialer::PLAIN,
             },
             error: Status::data_loss("a segment is damaged"),
         }

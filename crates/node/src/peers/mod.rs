@@ -50,7 +50,7 @@ pub(crate) use news::{columns_of, records_of};
 pub(crate) use pings::SOON;
 pub use pings::{StoreAnswer, StoreNews, answers, ask_store, ask_store_to_count, heard_of};
 pub use scrubbing::{
-    MOST_DIFFERENCES, ReplicaState, ScrubDifference, ScrubError, ScrubOptions, ScrubSummary,
+    Asked, MOST_DIFFERENCES, ReplicaState, ScrubDifference, ScrubError, ScrubOptions, ScrubSummary,
     compare_shard, scrub_shard, settle_shards, sum_cells_of,
 };
 pub(crate) use scrubbing::{OwnShard, agree, scrub, sum_cells};
@@ -68,6 +68,7 @@ use simshard_cluster::{
 use simshard_storage::Room;
 use simshard_topology::replication::{Epoch, ShardRecords, StoreId};
 use simshard_topology::{ShardId, ShardSet};
+use simshard_transport::Dialer;
 use tokio::sync::watch;
 use tokio::time::Instant;
 use tracing::{info, warn};
@@ -98,6 +99,8 @@ impl Default for Takeover {
 /// What this process knows of the others.
 #[derive(Debug)]
 pub(crate) struct Peers {
+    /// How the others are reached.
+    pub(crate) dialer: Dialer,
     /// The store of this process.
     own: StoreId,
     /// The number of its start.
@@ -142,9 +145,11 @@ struct Wishes {
 }
 
 impl Peers {
-    pub(crate) fn new(own: StoreId, incarnation: u64, takeover: Takeover) -> Self {
+    pub(crate) fn new(own: StoreId, incarnation: u64, takeover: Takeover, dialer: Dialer) -> Self {
         let others = Mutex::default();
         Self {
+            reach: Reach::new(dialer.clone()),
+            dialer,
             own,
             incarnation,
             takeover,
@@ -164,7 +169,6 @@ impl Peers {
             paused: watch::Sender::default(),
             room: watch::Sender::new(Room::Ample),
             bytes_for_copies: watch::Sender::default(),
-            reach: Reach::default(),
             told: watch::Sender::default(),
         }
     }

@@ -19,6 +19,7 @@ use simshard_proto::shard::v1::shard_service_client::ShardServiceClient;
 use simshard_storage::{decode_record, encode_record};
 use simshard_topology::ShardId;
 use simshard_topology::replication::{Epoch, ShardEpochs, ShardRecord, ShardRecords, StoreId};
+use simshard_transport::Dialer;
 use tokio::sync::watch;
 use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
 use tonic::transport::Channel;
@@ -50,7 +51,7 @@ pub(super) async fn run(
         let now = Instant::now();
         let asked = lag.look(now, &own, &others).into_iter();
         let asked = asked.map(async |(store, shards)| {
-            let told = ask(&layout, store, &shards).await?;
+            let told = ask((&peers.dialer, &layout), store, &shards).await?;
             peers.hear(told);
             Ok(())
         });
@@ -58,7 +59,8 @@ pub(super) async fn run(
             .records()
             .map(|records| behind.look(now, records, &others));
         let told = told.into_iter().flatten();
-        let told = told.map(async |(store, records)| tell(&layout, store, &records).await);
+        let told = told
+            .map(async |(store, records)| tell((&peers.dialer, &layout), store, &records).await);
         let (asked, told) = tokio::join!(join_all(asked), join_all(told));
         let outcomes = asked.into_iter().chain(told);
         for error in outcomes.filter_map(Result::<(), Status>::err) {
@@ -154,11 +156,11 @@ fn concerns(record: &ShardRecord, store: StoreId) -> bool {
 
 /// Asks a store for its records of some shards.
 async fn ask(
-    layout: &ClusterLayout,
+    cluster: (&Dialer, &ClusterLayout),
     store: StoreId,
     shards: &[ShardId],
 ) -> Result<ShardRecords, Status> {
-    let mut client = client_of(layout, store)?;
+    let mut client = client_of(cluster, store)?;
     let request = pb::ListRecordsRequest {
         store: store.0.to_vec(),
         shards: shards.iter().map(|shard| shard.0.into()).collect(),
@@ -171,11 +173,11 @@ async fn ask(
 
 /// Tells a store of records.
 async fn tell(
-    layout: &ClusterLayout,
+    cluster: (&Dialer, &ClusterLayout),
     store: StoreId,
     records: &ShardRecords,
 ) -> Result<(), Status> {
-    let mut client = client_of(layout, store)?;
+    let mut client = client_of(cluster, store)?;
     let (shards, records) = columns_of(records);
     let request = pb::TellRecordsRequest {
         store: store.0.to_vec(),
@@ -186,11 +188,11 @@ async fn tell(
 }
 
 fn client_of(
-    layout: &ClusterLayout,
+    (dialer, layout): (&Dialer, &ClusterLayout),
     store: StoreId,
 ) -> Result<ShardServiceClient<Channel>, Status> {
     let node = layout.node_of(store);
-    let channel = node.and_then(|node| quick_channel_to(&node.address));
+    let channel = node.and_then(|node| quick_channel_to(dialer, &node.address));
     let channel = channel.ok_or_else(|| Status::invalid_argument("no address"))?;
     Ok(ShardServiceClient::new(channel))
 }
@@ -339,7 +341,7 @@ mod tests {
     #[test]
     fn what_several_stores_tell_is_all_known() {
         let stores = [StoreId([1; 16]), StoreId([2; 16])];
-        let peers = Peers::new(stores[0], 1, crate::Takeover::default());
+        let peers = Peers::new(stores[0], 1, crate::Takeover::default(), Dialer::PLAIN);
         let record = |number| {
             let mut record = ShardRecord::first(0, &stores, number);
             record.epoch = epoch(number);

@@ -8,13 +8,14 @@ use futures_util::future::join_all;
 use simshard_cluster::ClusterLayout;
 use simshard_proto::shard::v1 as pb;
 use simshard_proto::shard::v1::shard_service_client::ShardServiceClient;
-use simshard_proto::{Reason, endpoint, epochs_into};
+use simshard_proto::{Reason, epochs_into};
 use simshard_topology::replication::{Epoch, StoreId};
 use simshard_topology::{ShardId, ShardSet};
+use simshard_transport::Dialer;
 use tokio::sync::watch;
 use tokio::time::{Interval, MissedTickBehavior, interval, sleep, timeout};
 use tokio_util::task::AbortOnDropHandle;
-use tonic::transport::{Channel, Endpoint};
+use tonic::transport::Channel;
 use tonic::{Response, Status};
 
 use super::Peers;
@@ -64,7 +65,7 @@ pub(super) async fn run(
         });
         for (&store, node) in &asked {
             if !links.contains_key(&store)
-                && let Some(link) = Link::to(&node.address)
+                && let Some(link) = Link::to(&peers.dialer, &node.address)
             {
                 links.insert(store, link);
             }
@@ -99,10 +100,10 @@ async fn until_due(
 
 impl Link {
     /// Connects when it is first asked. There is none to an address that cannot be parsed.
-    fn to(address: &str) -> Option<Self> {
+    fn to(dialer: &Dialer, address: &str) -> Option<Self> {
         Some(Self {
             address: address.to_owned(),
-            channel: quick_channel_to(address)?,
+            channel: quick_channel_to(dialer, address)?,
             asking: None,
         })
     }
@@ -116,7 +117,7 @@ impl Link {
             }
             Some(asking) => {
                 let has_answered = asking.await.unwrap_or(false);
-                if !has_answered && let Some(link) = Self::to(&self.address) {
+                if !has_answered && let Some(link) = Self::to(&peers.dialer, &self.address) {
                     self.channel = link.channel;
                 }
             }
@@ -130,10 +131,9 @@ impl Link {
 
 /// Connects when it is first used, and fails soon: the next sign of life is asked for soon as well. There is none to an
 /// address that cannot be parsed.
-pub(super) fn quick_channel_to(address: &str) -> Option<Channel> {
-    let endpoint = Endpoint::from_shared(address.to_owned()).ok()?;
-    let endpoint = endpoint::limited(endpoint).connect_timeout(ANSWER_TIMEOUT);
-    Some(endpoint.connect_lazy())
+pub(super) fn quick_channel_to(dialer: &Dialer, address: &str) -> Option<Channel> {
+    let endpoint = dialer.endpoint(address).ok()?;
+    Some(dialer.connect(&endpoint.connect_timeout(ANSWER_TIMEOUT)))
 }
 
 /// Asks once. Returns whether it got an answer.
@@ -183,8 +183,8 @@ fn take(
 }
 
 /// Whether a store answers at an address. One with too much to do to say more does.
-pub async fn answers(address: &str, store: StoreId) -> bool {
-    let Some(channel) = quick_channel_to(address) else {
+pub async fn answers(dialer: &Dialer, address: &str, store: StoreId) -> bool {
+    let Some(channel) = quick_channel_to(dialer, address) else {
         return false;
     };
     let mut client = ShardServiceClient::new(channel);
@@ -243,26 +243,33 @@ pub struct StoreNews {
 
 /// Asks a node that has registered itself at `address` about its store. `None` if it does not answer within `patience`,
 /// or another store does.
-pub async fn ask_store(address: &str, store: StoreId, patience: Duration) -> Option<StoreAnswer> {
-    ask_for_news(address, store, patience, false).await
-}
-
-/// The same, where the node also counts the documents of its shards.
-pub async fn ask_store_to_count(
+pub async fn ask_store(
+    dialer: &Dialer,
     address: &str,
     store: StoreId,
     patience: Duration,
 ) -> Option<StoreAnswer> {
-    ask_for_news(address, store, patience, true).await
+    ask_for_news(dialer, address, store, patience, false).await
+}
+
+/// The same, where the node also counts the documents of its shards.
+pub async fn ask_store_to_count(
+    dialer: &Dialer,
+    address: &str,
+    store: StoreId,
+    patience: Duration,
+) -> Option<StoreAnswer> {
+    ask_for_news(dialer, address, store, patience, true).await
 }
 
 async fn ask_for_news(
+    dialer: &Dialer,
     address: &str,
     store: StoreId,
     patience: Duration,
     counts_documents: bool,
 ) -> Option<StoreAnswer> {
-    let mut client = ShardServiceClient::new(Link::to(address)?.channel);
+    let mut client = ShardServiceClient::new(quick_channel_to(dialer, address)?);
     let request = pb::PingRequest {
         counts_documents,
         ..pb::PingRequest::default()
@@ -301,7 +308,7 @@ fn by_shard(shards: &[u32], numbers: &[u64]) -> BTreeMap<ShardId, u64> {
 
 /// The last record of its log that a store said to be on disk, as far as the other stores know that share shards with
 /// it. 0 if none of them answers, or knows.
-pub async fn heard_of(layout: &ClusterLayout, store: StoreId) -> u64 {
+pub async fn heard_of(dialer: &Dialer, layout: &ClusterLayout, store: StoreId) -> u64 {
     let named = layout.records().into_iter().flatten();
     let named = named.filter(|(_, record)| record.names(store));
     let shards = named.map(|(shard, _)| *shard).collect();
@@ -311,7 +318,7 @@ pub async fn heard_of(layout: &ClusterLayout, store: StoreId) -> u64 {
             about_store: store.0.to_vec(),
             ..pb::PingRequest::default()
         };
-        let mut client = ShardServiceClient::new(Link::to(&node.address)?.channel);
+        let mut client = ShardServiceClient::new(quick_channel_to(dialer, &node.address)?);
         let answer = timeout(ANSWER_TIMEOUT, client.ping(request))
             .await
             .ok()?
@@ -415,12 +422,16 @@ mod tests {
         for (reason, lives) in [(Reason::Overloaded, true), (Reason::Stopping, false)] {
             let (address, _serving) = serve(Refusing(reason)).await;
             let address = format!("http://{address}");
-            let told = ask_store(&address, store, patience).await;
+            let told = ask_store(&Dialer::PLAIN, &address, store, patience).await;
             assert_eq!(told.is_some(), lives, "{reason:?}");
             assert!(told.is_none_or(|answer| answer.news().is_none()));
-            let counted = ask_store_to_count(&address, store, patience).await;
+            let counted = ask_store_to_count(&Dialer::PLAIN, &address, store, patience).await;
             assert_eq!(counted.is_some(), lives, "{reason:?}");
-            assert_eq!(answers(&address, store).await, lives, "{reason:?}");
+            assert_eq!(
+                answers(&Dialer::PLAIN, &address, store).await,
+                lives,
+                "{reason:?}"
+            );
         }
     }
 
@@ -435,7 +446,7 @@ mod tests {
             (pb::Reached::No, true, Some(false)),
             (pb::Reached::Yes, true, Some(true)),
         ] {
-            let peers = Peers::new(own, 1, crate::Takeover::default());
+            let peers = Peers::new(own, 1, crate::Takeover::default(), Dialer::PLAIN);
             peers.look(&BTreeSet::from([other]));
             let answer = pb::PingResponse {
                 store: other.0.to_vec(),
@@ -454,7 +465,7 @@ mod tests {
     #[test]
     fn a_node_with_too_much_to_do_to_answer_lives() {
         let [own, other] = [StoreId([1; 16]), StoreId([2; 16])];
-        let peers = Peers::new(own, 1, crate::Takeover::default());
+        let peers = Peers::new(own, 1, crate::Takeover::default(), Dialer::PLAIN);
         peers.look(&BTreeSet::from([other]));
         let is_unheard = || peers.unheard().contains(&other);
         assert!(!take(

@@ -8,6 +8,7 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use simshard_proto::shard::v1 as pb;
 use simshard_topology::replication::StoreId;
+use simshard_transport::Dialer;
 use tokio::time::Instant;
 
 use super::pings::answers;
@@ -22,8 +23,11 @@ const FORGOTTEN_AFTER: Duration = Duration::from_secs(10);
 const MOST_STORES: usize = 64;
 
 /// The last try of each store that has asked lately.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Reach(Arc<Mutex<BTreeMap<StoreId, Try>>>);
+#[derive(Clone, Debug)]
+pub(crate) struct Reach {
+    dialer: Dialer,
+    tries: Arc<Mutex<BTreeMap<StoreId, Try>>>,
+}
 
 #[derive(Debug)]
 struct Try {
@@ -34,11 +38,18 @@ struct Try {
 }
 
 impl Reach {
+    pub(crate) fn new(dialer: Dialer) -> Self {
+        Self {
+            dialer,
+            tries: Arc::default(),
+        }
+    }
+
     /// Whether a store answers at an address, as far as it is known. Tries it, unless any address of the store was tried just
     /// now: so what a peer asks for costs one try a second.
     pub(crate) fn of(&self, store: StoreId, address: &str) -> pb::Reached {
         let now = Instant::now();
-        let mut tries = self.0.lock();
+        let mut tries = self.tries.lock();
         tries.retain(|_, one| now.saturating_duration_since(one.begun) < FORGOTTEN_AFTER);
         let last = tries.get(&store);
         let same = last.filter(|last| last.address == address);
@@ -63,8 +74,8 @@ impl Reach {
     }
 
     async fn attempt(self, store: StoreId, address: String) {
-        let is_reached = answers(&address, store).await;
-        if let Some(one) = self.0.lock().get_mut(&store)
+        let is_reached = answers(&self.dialer, &address, store).await;
+        if let Some(one) = self.tries.lock().get_mut(&store)
             && one.address == address
         {
             one.outcome = Some(is_reached);
@@ -83,7 +94,7 @@ mod tests {
         let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let address = format!("http://{}", closed.local_addr().unwrap());
         drop(closed);
-        let reach = Reach::default();
+        let reach = Reach::new(Dialer::PLAIN);
         assert_eq!(reach.of(STORE, &address), pb::Reached::Unknown);
         while reach.of(STORE, &address) == pb::Reached::Unknown {
             tokio::task::yield_now().await;
@@ -96,11 +107,11 @@ mod tests {
 
     #[tokio::test]
     async fn no_more_stores_are_tried_than_the_bound() {
-        let reach = Reach::default();
+        let reach = Reach::new(Dialer::PLAIN);
         for number in 0..=u8::MAX {
             let known = reach.of(StoreId([number; 16]), "no address");
             assert_eq!(known, pb::Reached::Unknown);
         }
-        assert_eq!(reach.0.lock().len(), MOST_STORES);
+        assert_eq!(reach.tries.lock().len(), MOST_STORES);
     }
 }

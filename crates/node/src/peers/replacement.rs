@@ -87,6 +87,8 @@ mod tests {
 
     use super::super::Takeover;
     use super::super::asked::tests::layout;
+    use simshard_transport::Dialer;
+
     use super::*;
 
     /// PE21. What comes to lack a replica later is as urgent as in any other store.
@@ -96,7 +98,7 @@ mod tests {
             at_once: true,
             ..Takeover::default()
         };
-        let peers = Peers::new(StoreId([1; 16]), 1, takeover);
+        let peers = Peers::new(StoreId([1; 16]), 1, takeover, Dialer::PLAIN);
         let some = ShardSet::from_iter([ShardId(2)]);
         assert!(!peers.end_at_once_but(&some));
         assert!(!peers.end_at_once_but(&ShardSet::ALL));

@@ -359,13 +359,15 @@ mod tests {
     use simshard_cluster::{MemoryKeyValues, Outcome, SettingsOfNodes, Targets, Transaction};
     use simshard_topology::replication::Step;
 
+    use simshard_transport::Dialer;
+
     use super::*;
     use crate::peers::Takeover;
 
     /// A target that started anew would leave as the last of too many, and a drained node would take shards.
     #[test]
     fn nothing_is_chosen_before_the_wishes_of_operators_are_read() {
-        let peers = Peers::new(StoreId([1; 16]), 1, Takeover::default());
+        let peers = Peers::new(StoreId([1; 16]), 1, Takeover::default(), Dialer::PLAIN);
         assert!(peers.wishes().is_none());
         peers.targets.send_replace(Some(Arc::new(Targets::new())));
         assert!(peers.wishes().is_none());

@@ -2,17 +2,16 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::time::Duration;
 
 use parking_lot::Mutex;
 use simshard_admin::{Admin, AdminError, Departure, Emptying, ReplicationPlan};
 use simshard_cluster::KeyValueStore;
 use simshard_proto::{Reason, admin::v1 as pb};
 use simshard_topology::ShardSet;
+use simshard_transport::Dialer;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::timeout_at;
 use tonic::Status;
-use tonic::metadata::MetadataMap;
 
 use super::error;
 use crate::deadline::Deadline;
@@ -20,6 +19,7 @@ use crate::deadline::Deadline;
 /// A request of an operator.
 pub(super) struct Call {
     keys: Arc<dyn KeyValueStore>,
+    dialer: Dialer,
     deadline: Deadline,
     warnings: Arc<Mutex<Vec<String>>>,
     warn: Box<dyn Fn(&str) + Send + Sync>,
@@ -37,15 +37,16 @@ impl fmt::Debug for Call {
 impl Call {
     pub(super) fn new(
         keys: Arc<dyn KeyValueStore>,
-        metadata: &MetadataMap,
-        timeout: Duration,
+        dialer: Dialer,
+        deadline: Deadline,
         place: OwnedSemaphorePermit,
     ) -> Self {
         let warnings = Arc::<Mutex<Vec<String>>>::default();
         let told = Arc::clone(&warnings);
         Self {
             keys,
-            deadline: Deadline::from_metadata(metadata, timeout),
+            dialer,
+            deadline,
             warnings,
             warn: Box::new(move |warning| told.lock().push(warning.to_owned())),
             _place: place,
@@ -54,7 +55,7 @@ impl Call {
 
     /// The operations, whose warnings are kept for the answer.
     pub(super) fn admin(&self) -> Admin<'_> {
-        Admin::new(&*self.keys, &*self.warn)
+        Admin::new(&*self.keys, &self.dialer, &*self.warn)
     }
 
     /// Does an operation, which ends at the deadline. Some of what it was to write may be written then.

@@ -15,10 +15,13 @@ use simshard_proto::admin::v1 as pb;
 use simshard_proto::admin::v1::admin_service_server::{AdminService, AdminServiceServer};
 use simshard_proto::{MAX_MESSAGE_BYTES, Reason, shards_from};
 use simshard_topology::ShardSet;
+use simshard_transport::Dialer;
 use tokio::sync::Semaphore;
 use tonic::{Request, Response, Status};
 
 use call::{Call, confirm};
+
+use crate::deadline::Deadline;
 
 /// Requests that are served at once. Each asks all nodes.
 const MOST_AT_ONCE: usize = 8;
@@ -28,15 +31,22 @@ const MOST_AT_ONCE: usize = 8;
 pub(crate) struct AdminGrpc {
     /// Where nodes register themselves, if they do.
     keys: Option<Arc<dyn KeyValueStore>>,
+    /// How it asks nodes.
+    dialer: Dialer,
     /// How long a request may take if the client does not say.
     timeout: Duration,
     places: Arc<Semaphore>,
 }
 
 impl AdminGrpc {
-    pub(crate) fn new(keys: Option<Arc<dyn KeyValueStore>>, timeout: Duration) -> Self {
+    pub(crate) fn new(
+        keys: Option<Arc<dyn KeyValueStore>>,
+        dialer: Dialer,
+        timeout: Duration,
+    ) -> Self {
         Self {
             keys,
+            dialer,
             timeout,
             places: Arc::new(Semaphore::new(MOST_AT_ONCE)),
         }
@@ -54,6 +64,7 @@ impl AdminGrpc {
                            --metadata and without a layout file";
             Reason::NoRegisteredNodes.status(problem, [])
         })?;
+        let deadline = Deadline::from_metadata(request.metadata(), self.timeout);
         let place = Arc::clone(&self.places).try_acquire_owned();
         let place = place.map_err(|_| {
             let problem = format!(
@@ -62,7 +73,7 @@ impl AdminGrpc {
             Reason::Overloaded.status(problem, [])
         })?;
         let keys = Arc::clone(keys);
-        Ok(Call::new(keys, request.metadata(), self.timeout, place))
+        Ok(Call::new(keys, self.dialer.clone(), deadline, place))
     }
 }
 
@@ -363,6 +374,7 @@ mod tests {
     fn edge() -> AdminGrpc {
         AdminGrpc::new(
             Some(Arc::new(MemoryKeyValues::new())),
+            Dialer::PLAIN,
             Duration::from_secs(30),
         )
     }

@@ -14,13 +14,12 @@ use std::time::Duration;
 use backon::{BackoffBuilder, ExponentialBuilder};
 use futures_util::FutureExt;
 use simshard_cluster::{ClusterLayout, Node};
-use simshard_proto::endpoint;
 use simshard_proto::shard::v1::shard_service_client::ShardServiceClient;
 use simshard_proto::shard::v1::work_item::Work;
 use simshard_proto::{MAX_MESSAGE_BYTES, Reason};
 use simshard_topology::{NodeId, ShardSet};
-use simshard_transport::Budget;
-use tonic::transport::{Channel, Endpoint};
+use simshard_transport::{Budget, Dialer};
+use tonic::transport::Channel;
 use tonic::{Code, Response, Status};
 use tracing::{debug, warn};
 
@@ -89,6 +88,7 @@ pub(crate) type Client = ShardServiceClient<Channel>;
 /// The connections to every node of a layout.
 #[derive(Debug)]
 pub(crate) struct Nodes {
+    dialer: Dialer,
     budget: Budget,
     /// Whether another node may do the work of one that is lost.
     is_replicated: bool,
@@ -112,19 +112,21 @@ impl Nodes {
     /// Connects when first needed, and again after a connection broke.
     pub(crate) fn new(
         layout: &ClusterLayout,
+        dialer: &Dialer,
         budget: &Budget,
-    ) -> Result<Self, tonic::transport::Error> {
-        let (lives, mut by_id) = (Arc::<Lives>::default(), HashMap::new());
-        for node in layout.nodes() {
-            let connections = Connections::new(node, budget, lives.of(&node.id))?;
-            by_id.insert(node.id.clone(), Arc::new(connections));
-        }
-        Ok(Self {
+    ) -> Result<Self, Status> {
+        let mut nodes = Self {
             budget: budget.clone(),
+            dialer: dialer.clone(),
             is_replicated: layout.map().is_replicated(),
-            lives,
-            by_id,
-        })
+            lives: Arc::default(),
+            by_id: HashMap::new(),
+        };
+        for node in layout.nodes() {
+            let connections = Arc::new(Connections::new(node, &nodes)?);
+            nodes.by_id.insert(node.id.clone(), connections);
+        }
+        Ok(nodes)
     }
 
     /// The connections to the nodes of another layout. Nodes whose address is the same keep theirs. A node whose
@@ -132,10 +134,10 @@ impl Nodes {
     pub(crate) fn of_layout(&self, layout: &ClusterLayout) -> Self {
         let connections = |node: &Node| match self.by_id.get(&node.id) {
             Some(known) if known.address == node.address => Some(Arc::clone(known)),
-            Some(_) | None => match Connections::new(node, &self.budget, self.lives.of(&node.id)) {
+            Some(_) | None => match Connections::new(node, self) {
                 Ok(new) => Some(Arc::new(new)),
                 Err(error) => {
-                    warn!(node = %node.id, address = node.address, %error, "an address of the layout cannot be parsed");
+                    warn!(node = %node.id, address = node.address, %error, "an address of the layout cannot be used");
                     None
                 }
             },
@@ -143,6 +145,7 @@ impl Nodes {
         let nodes = layout.nodes().iter();
         let by_id = nodes.filter_map(|node| Some((node.id.clone(), connections(node)?)));
         Self {
+            dialer: self.dialer.clone(),
             by_id: by_id.collect(),
             lives: Arc::clone(&self.lives),
             budget: self.budget.clone(),
@@ -232,10 +235,11 @@ impl Nodes {
 }
 
 impl Connections {
-    fn new(node: &Node, budget: &Budget, life: Arc<Life>) -> Result<Self, tonic::transport::Error> {
-        let endpoint = endpoint::limited(Endpoint::from_shared(node.address.clone())?);
+    fn new(node: &Node, among: &Nodes) -> Result<Self, Status> {
+        let (dialer, budget) = (&among.dialer, &among.budget);
+        let (endpoint, life) = (dialer.endpoint(&node.address)?, among.lives.of(&node.id));
         let slot = || {
-            let client = ShardServiceClient::new(endpoint.connect_lazy())
+            let client = ShardServiceClient::new(dialer.connect(&endpoint))
                 .max_decoding_message_size(MAX_ANSWER_BYTES)
                 .max_encoding_message_size(usize::MAX);
             Slot::new(client, budget.clone(), Arc::clone(&life))

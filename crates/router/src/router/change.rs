@@ -381,6 +381,8 @@ mod tests {
     use simshard_transport::{Admitted, Budget};
     use tokio::sync::oneshot;
 
+    use simshard_transport::Dialer;
+
     use super::*;
     use crate::nodes::Nodes;
     use crate::offload::while_offloaded_work_waits;
@@ -391,7 +393,7 @@ mod tests {
             address: format!("http://{name}:1"),
         });
         let layout = ClusterLayout::planned(nodes.to_vec(), 1).unwrap();
-        let nodes = Nodes::new(&layout, &Budget::new(0)).unwrap();
+        let nodes = Nodes::new(&layout, &Dialer::PLAIN, &Budget::new(0)).unwrap();
         ClusterView::new(Arc::new(layout), nodes)
     }
 

@@ -11,11 +11,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::{Stream, stream};
+use simshard_proto::MAX_MESSAGE_BYTES;
 use simshard_proto::shard::v1 as pb;
 use simshard_proto::shard::v1::shard_service_client::ShardServiceClient;
-use simshard_proto::{MAX_MESSAGE_BYTES, endpoint};
 use simshard_simhash::Layout;
 use simshard_topology::{NodeId, ShardId, ShardSet};
+use simshard_transport::Dialer;
 use tokio::sync::OwnedSemaphorePermit;
 use tonic::transport::Endpoint;
 use tonic::{Response, Status, Streaming};
@@ -109,8 +110,9 @@ impl CorpusStream {
         let mut connections = HashMap::new();
         for node in cluster.layout.nodes() {
             // A node with an address that is none is unreachable.
-            if let Ok(endpoint) = Endpoint::from_shared(node.address.clone()) {
-                connections.insert(node.id.clone(), connection(endpoint));
+            if let Ok(endpoint) = router.dialer.endpoint(&node.address) {
+                let connection = connection(&router.dialer, endpoint);
+                connections.insert(node.id.clone(), connection);
             }
         }
         Ok(Self {
@@ -197,12 +199,11 @@ impl CorpusStream {
     }
 }
 
-fn connection(endpoint: Endpoint) -> Client {
-    let channel = endpoint::limited(endpoint)
+fn connection(dialer: &Dialer, endpoint: Endpoint) -> Client {
+    let endpoint = endpoint
         .initial_stream_window_size(WINDOW)
-        .initial_connection_window_size(4 * WINDOW)
-        .connect_lazy();
-    ShardServiceClient::new(channel)
+        .initial_connection_window_size(4 * WINDOW);
+    ShardServiceClient::new(dialer.connect(&endpoint))
         .max_decoding_message_size(MAX_MESSAGE_BYTES)
         .max_encoding_message_size(usize::MAX)
 }

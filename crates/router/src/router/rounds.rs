@@ -106,6 +106,8 @@ mod tests {
     use simshard_transport::Budget;
     use tokio::time::advance;
 
+    use simshard_transport::Dialer;
+
     use super::*;
     use crate::cluster::tests::{cluster, evict};
     use crate::readers::Avoided;
@@ -157,7 +159,7 @@ mod tests {
         let keys = Arc::new(Untold(cluster().await));
         let store = KeyValueMetadata::follow(Arc::<Untold>::clone(&keys), || {}, |_| {}).await;
         let store = Arc::new(store.unwrap());
-        let router = Router::new(store, &Budget::new(1 << 20), 9).unwrap();
+        let router = Router::new(store, Dialer::PLAIN, &Budget::new(1 << 20), 9).unwrap();
         (router, keys)
     }
 

@@ -155,6 +155,8 @@ mod tests {
     use simshard_transport::Budget;
     use tokio::sync::watch;
 
+    use simshard_transport::Dialer;
+
     use super::*;
 
     /// A cluster whose nodes keep connections and say nothing, with this many replicas of each shard.
@@ -176,7 +178,7 @@ mod tests {
         });
         let layout = ClusterLayout::planned(nodes.collect(), replicas).unwrap();
         let (layouts, followed) = watch::channel(Arc::new(layout));
-        let watched = WatchedCluster::new(followed, &Budget::new(1 << 20)).unwrap();
+        let watched = WatchedCluster::new(followed, &Dialer::PLAIN, &Budget::new(1 << 20)).unwrap();
         Frozen {
             _listeners: listeners,
             layouts,

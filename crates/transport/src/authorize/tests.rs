@@ -4,10 +4,12 @@ use std::fs;
 
 use prost_reflect::DescriptorPool;
 use sha2::{Digest, Sha256};
-use simshard_proto::ROUTER_DESCRIPTORS;
+use simshard_proto::{ROUTER_DESCRIPTORS, SHARD_SERVICE_DESCRIPTORS};
 use tower::{ServiceExt, service_fn};
 
+use super::rules::{ADMIN_SERVICE, CORPUS_SERVICE, HEALTH, RULES, SHARD_SERVICE, Who, rule_for};
 use super::*;
+use crate::tokens::Role;
 
 /// Tokens that are called like their roles, and one that has expired.
 fn tokens() -> Tokens {
@@ -41,7 +43,7 @@ async fn ask(path: &str, authorization: &[&str]) -> Result<Option<Principal>, Op
         response.extensions_mut().insert(caller.check().unwrap());
         Ok::<_, Infallible>(response)
     });
-    let service = Authorize::new(seen, Some(tokens()));
+    let service = Authorize::new(seen, Some(KnownBy::Tokens(tokens())));
     let response = service
         .oneshot(request.body(Body::empty()).unwrap())
         .await
@@ -58,7 +60,11 @@ async fn ask(path: &str, authorization: &[&str]) -> Result<Option<Principal>, Op
 
 /// All methods of a router but those of health.
 fn methods() -> Vec<(String, String)> {
-    let pool = DescriptorPool::decode(ROUTER_DESCRIPTORS).unwrap();
+    methods_of(ROUTER_DESCRIPTORS)
+}
+
+fn methods_of(descriptors: &[u8]) -> Vec<(String, String)> {
+    let pool = DescriptorPool::decode(descriptors).unwrap();
     let services = pool
         .services()
         .filter(|service| service.full_name() != HEALTH);
@@ -75,7 +81,10 @@ fn methods() -> Vec<(String, String)> {
 /// AU1: one that is new gets a rule.
 #[test]
 fn each_method_of_the_interface_has_a_rule() {
-    let methods = methods();
+    let mut methods = methods();
+    methods.extend(methods_of(SHARD_SERVICE_DESCRIPTORS));
+    methods.sort_unstable();
+    methods.dedup();
     for (service, method) in &methods {
         assert!(rule_for(service, method).is_some(), "{service}/{method}");
     }
@@ -114,7 +123,8 @@ fn expected(service: &str, method: &str) -> Need {
     } else {
         Scope::Named
     };
-    Need { role, scope }
+    let who = Who::Clients(role);
+    Need { who, scope }
 }
 
 /// AU1: each method by each caller.
@@ -127,10 +137,10 @@ async fn a_role_opens_the_methods_that_it_is_enough_for() {
     ];
     for (service, method) in methods() {
         let path = format!("/{service}/{method}");
-        let needed = expected(&service, &method).role;
+        let needed = expected(&service, &method).who;
         for (token, role) in roles {
             let asked = ask(&path, &[&format!("Bearer {token}")]).await;
-            if role < needed {
+            if !needed.has(Party::Client(role)) {
                 assert_eq!(asked, Err(Some(Reason::PermissionDenied)), "{token} {path}");
             } else {
                 let name = asked.unwrap().unwrap().name;
@@ -206,5 +216,62 @@ async fn health_is_open_and_what_no_rule_names_is_for_administrators() {
         let asked = ask(path, &["Bearer write"]).await;
         assert_eq!(asked, Err(Some(Reason::PermissionDenied)), "{path}");
         ask(path, &["Bearer admin"]).await.unwrap();
+    }
+}
+
+fn certified(party: Party) -> Owner {
+    Owner { party, name: None }
+}
+
+/// All that a certificate can say.
+const PARTIES: [Party; 5] = [
+    Party::Client(Role::Read),
+    Party::Client(Role::Write),
+    Party::Client(Role::Admin),
+    Party::Router,
+    Party::Node,
+];
+
+/// AU5: each method of a router by each certificate.
+#[test]
+fn a_certificate_opens_the_methods_of_clients_that_its_role_is_enough_for() {
+    for (service, method) in methods() {
+        let need = need_of(&format!("/{service}/{method}")).unwrap();
+        assert_eq!(need, expected(&service, &method), "{method}");
+        for party in PARTIES {
+            let is_enough = match (party, need.who) {
+                (Party::Client(role), Who::Clients(least)) => least <= role,
+                (Party::Router | Party::Node, _) | (_, Who::Parties(_)) => false,
+            };
+            let opened = by_certificate(Some(&certified(party)), need);
+            assert_eq!(opened.is_ok(), is_enough, "{method} for {party:?}");
+            let role = opened.ok().flatten().map(|principal| principal.role);
+            assert_eq!(role.map(Party::Client), is_enough.then_some(party));
+        }
+        let none = by_certificate(None, need).unwrap_err();
+        assert_eq!(Reason::of(&none), Some(Reason::PermissionDenied));
+    }
+}
+
+/// AU5: each method of a node by each certificate.
+#[test]
+fn nodes_are_asked_by_routers_other_nodes_and_operators_each_for_its_own() {
+    for (service, method) in methods_of(SHARD_SERVICE_DESCRIPTORS) {
+        if service != SHARD_SERVICE {
+            continue;
+        }
+        let need = need_of(&format!("/{service}/{method}")).unwrap();
+        let admin = Party::Client(Role::Admin);
+        let expected: &[Party] = match method.as_str() {
+            "Ping" => &[admin, Party::Router, Party::Node],
+            "Work" => &[Party::Router, Party::Node],
+            "ListRecords" | "TellRecords" | "CopyShard" => &[Party::Node],
+            "ScrubShard" | "SumCells" | "SettleShards" => &[admin],
+            _ => &[Party::Router],
+        };
+        let opened = PARTIES.into_iter();
+        let opened = opened.filter(|party| by_certificate(Some(&certified(*party)), need).is_ok());
+        assert_eq!(Vec::from_iter(opened), expected, "{method}");
+        by_certificate(None, need).unwrap_err();
     }
 }

@@ -2,70 +2,18 @@
 
 use std::sync::LazyLock;
 
-use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, duplex};
-use tokio_rustls::TlsConnector;
-use tokio_rustls::rustls::ClientConfig;
 use tokio_rustls::rustls::version::TLS12;
 
 use super::*;
 use crate::followed::{self, LOOK};
-
-/// An authority, and what it signs.
-struct Authority {
-    pem: String,
-    issuer: Issuer<'static, KeyPair>,
-}
+use crate::test_authority::{Authority, Folder};
 
 /// The one that all tests trust.
 static TRUSTED: LazyLock<Authority> = LazyLock::new(Authority::new);
 
-impl Authority {
-    fn new() -> Self {
-        let mut params = CertificateParams::new(Vec::new()).unwrap();
-        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-        let key = KeyPair::generate().unwrap();
-        let pem = params.self_signed(&key).unwrap().pem();
-        let issuer = Issuer::new(params, key);
-        Self { pem, issuer }
-    }
-
-    /// A certificate and its key.
-    fn signs(&self) -> [String; 2] {
-        let key = KeyPair::generate().unwrap();
-        let params = CertificateParams::new(vec!["localhost".to_owned()]).unwrap();
-        let certificate = params.signed_by(&key, &self.issuer).unwrap();
-        [certificate.pem(), key.serialize_pem()]
-    }
-}
-
-/// The files of a server that the authority vouches for.
-struct Folder(tempfile::TempDir);
-
-impl Folder {
-    fn new() -> Self {
-        let folder = Self(tempfile::tempdir().unwrap());
-        folder.write_pair(&TRUSTED.signs());
-        fs::write(folder.path("clients.pem"), &TRUSTED.pem).unwrap();
-        folder
-    }
-
-    fn path(&self, file: &str) -> PathBuf {
-        self.0.path().join(file)
-    }
-
-    fn write_pair(&self, [certificate, key]: &[String; 2]) {
-        fs::write(self.path("server.pem"), certificate).unwrap();
-        fs::write(self.path("server.key"), key).unwrap();
-    }
-
-    fn files(&self, client_authorities: Option<&str>) -> TlsFiles {
-        TlsFiles {
-            certificate: self.path("server.pem"),
-            key: self.path("server.key"),
-            client_authorities: client_authorities.map(|file| self.path(file)),
-        }
-    }
+fn folder() -> Folder {
+    Folder::new(&TRUSTED.signs(), &TRUSTED)
 }
 
 /// A client that trusts the authority, and may have a certificate.
@@ -121,10 +69,10 @@ async fn echo(tls: &Tls, client: TlsConnector) -> std::io::Result<CertificateDer
 
 #[tokio::test]
 async fn a_client_that_trusts_the_authority_is_served() {
-    let tls = Tls::load(Folder::new().files(None)).unwrap();
+    let tls = Tls::load(folder().files(None)).unwrap();
     echo(&tls, client(None)).await.unwrap();
     let [certificate, key] = Authority::new().signs();
-    let folder = Folder::new();
+    let folder = folder();
     folder.write_pair(&[certificate, key]);
     let tls = Tls::load(folder.files(None)).unwrap();
     let refused = echo(&tls, client(None)).await.unwrap_err().to_string();
@@ -134,14 +82,14 @@ async fn a_client_that_trusts_the_authority_is_served() {
 /// TL3.
 #[tokio::test]
 async fn an_older_version_is_not_spoken() {
-    let tls = Tls::load(Folder::new().files(None)).unwrap();
+    let tls = Tls::load(folder().files(None)).unwrap();
     echo(&tls, client_of(&TLS12, None)).await.unwrap_err();
 }
 
 /// TL3.
 #[tokio::test]
 async fn a_client_needs_a_certificate_of_the_authorities_that_are_named() {
-    let tls = Tls::load(Folder::new().files(Some("clients.pem"))).unwrap();
+    let tls = Tls::load(folder().files(Some("peers.pem"))).unwrap();
     echo(&tls, client(Some(TRUSTED.signs()))).await.unwrap();
     echo(&tls, client(None)).await.unwrap_err();
     let stranger = Authority::new().signs();
@@ -151,12 +99,12 @@ async fn a_client_needs_a_certificate_of_the_authorities_that_are_named() {
 /// TL2.
 #[tokio::test]
 async fn certificates_are_replaced_while_they_are_served() {
-    let folder = Folder::new();
+    let folder = folder();
     let tls = Tls::load(folder.files(None)).unwrap();
     let first = echo(&tls, client(None)).await.unwrap();
     assert!(!tls.files().look().unwrap(), "nothing has changed");
     let [certificate, key] = TRUSTED.signs();
-    fs::write(folder.path("server.pem"), &certificate).unwrap();
+    fs::write(folder.path("own.pem"), &certificate).unwrap();
     assert!(!tls.files().look().unwrap(), "it may be half written");
     let half_replaced = tls.files().look().unwrap_err();
     assert!(
@@ -164,7 +112,7 @@ async fn certificates_are_replaced_while_they_are_served() {
         "{half_replaced}"
     );
     assert_eq!(echo(&tls, client(None)).await.unwrap(), first);
-    fs::write(folder.path("server.key"), &key).unwrap();
+    fs::write(folder.path("own.key"), &key).unwrap();
     assert!(!tls.files().look().unwrap());
     assert!(tls.files().look().unwrap());
     assert_ne!(echo(&tls, client(None)).await.unwrap(), first);
@@ -173,7 +121,7 @@ async fn certificates_are_replaced_while_they_are_served() {
 /// TL2.
 #[tokio::test(start_paused = true)]
 async fn files_are_looked_at_again_and_again() {
-    let folder = Folder::new();
+    let folder = folder();
     let tls = Tls::load(folder.files(None)).unwrap();
     let first = echo(&tls, client(None)).await.unwrap();
     let clone = tls.clone();
@@ -187,17 +135,17 @@ async fn files_are_looked_at_again_and_again() {
 
 #[test]
 fn files_that_are_of_no_use_are_named() {
-    let folder = Folder::new();
+    let folder = folder();
     let refused = |files: TlsFiles| Tls::load(files).unwrap_err().to_string();
     let mut files = folder.files(None);
     files.key = folder.path("nothing.key");
     assert!(refused(files).contains("cannot read"));
     let mut files = folder.files(None);
-    files.key = folder.path("server.pem");
+    files.key = folder.path("own.pem");
     let said = refused(files);
     assert!(said.contains("holds no private key"), "{said}");
     let mut files = folder.files(None);
-    files.certificate = folder.path("server.key");
+    files.certificate = folder.path("own.key");
     let said = refused(files);
     assert!(said.contains("holds no certificate"), "{said}");
     fs::write(folder.path("torn.pem"), "-----BEGIN CERTIFICATE-----\n%%%").unwrap();

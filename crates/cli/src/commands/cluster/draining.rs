@@ -64,8 +64,8 @@ pub(super) async fn replace(args: &ReplaceArgs) -> anyhow::Result<()> {
 
 /// Lets nodes take no more shards, and moves those that they hold. Prints what each node would hold, or is to.
 async fn empty(departure: &Departure, args: &PlannedArgs) -> anyhow::Result<()> {
-    let keys = args.metadata.keys()?;
-    let admin = admin(&*keys);
+    let access = args.metadata.open()?;
+    let admin = admin(&access);
     if args.dry_run {
         let planned = admin.plan_departure(departure).await?;
         print(&planned, args)?;
@@ -76,7 +76,7 @@ async fn empty(departure: &Departure, args: &PlannedArgs) -> anyhow::Result<()> 
         let (planned, placing) = admin.depart(departure).await?;
         print(&planned, args)?;
         if !planned.is_empty() {
-            args.wait.until(&placing, &*keys).await?;
+            args.wait.until(&placing, &access).await?;
             if args.wait.no_wait {
                 return Ok(());
             }
@@ -109,9 +109,9 @@ fn print(planned: &Emptying, args: &PlannedArgs) -> anyhow::Result<()> {
 
 /// Lets a node take shards again.
 pub(super) async fn undrain(args: &NodeArgs) -> anyhow::Result<()> {
-    let keys = args.metadata.keys()?;
+    let access = args.metadata.open()?;
     let node = &args.node;
-    let was_drained = admin(&*keys).undrain(node).await?;
+    let was_drained = admin(&access).undrain(node).await?;
     let done = if was_drained {
         format!(
             "{node} may take shards again: `simshard cluster rebalance plan` gives it its share. Those on their way from it \
@@ -127,9 +127,9 @@ pub(super) async fn undrain(args: &NodeArgs) -> anyhow::Result<()> {
 
 /// Forgets a node that is stopped and holds nothing.
 pub(super) async fn remove(args: &NodeArgs) -> anyhow::Result<()> {
-    let keys = args.metadata.keys()?;
+    let access = args.metadata.open()?;
     let node = &args.node;
-    admin(&*keys).remove(node).await?;
+    admin(&access).remove(node).await?;
     let done = format!("{node} is not known any more");
     args.output
         .tell(done, &json!({ "node": node.as_str(), "removed": true }))

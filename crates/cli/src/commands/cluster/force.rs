@@ -8,7 +8,7 @@ use std::time::Duration;
 use anyhow::bail;
 use clap::Args;
 use serde_json::{Value, json};
-use simshard_admin::{ANSWER_TIMEOUT, Cluster, ask};
+use simshard_admin::{ANSWER_TIMEOUT, Admin, Cluster};
 use simshard_cluster::{force, is_store_id, shard_records};
 use simshard_topology::replication::{Epoch, ShardRecord, ShardRecords, StoreId};
 use simshard_topology::{NodeId, ShardId, ShardSet};
@@ -56,12 +56,12 @@ pub struct ForceArgs {
 }
 
 pub(super) async fn run(args: &ForceArgs) -> anyhow::Result<()> {
-    let keys = args.metadata.keys()?;
+    let access = args.metadata.open()?;
     if args.rebuild {
-        return rebuilding::run(&*keys, args).await;
+        return rebuilding::run(&access, args).await;
     }
-    let cluster = Cluster::ask(&admin(&*keys)).await?;
-    let records = shard_records(&*keys).await?;
+    let cluster = Cluster::ask(&admin(&access)).await?;
+    let records = shard_records(access.keys()).await?;
     let from = check_from(&cluster, args)?;
     let within = args.shards.unwrap_or(ShardSet::ALL);
     let stuck = records.into_iter();
@@ -75,14 +75,14 @@ pub(super) async fn run(args: &ForceArgs) -> anyhow::Result<()> {
     }
     let meant = meant_of(&cluster, from, &stuck)?;
     check_stopped(&cluster, args, &meant)?;
-    let forced = force(&*keys, from, are_still(&meant), |store| {
+    let forced = force(access.keys(), from, are_still(&meant), |store| {
         cluster.answers(store)
     });
     let taken = forced.await?.taken;
     if !taken.is_empty() {
         let shards = shards_of(&taken);
         note(format!("{} goes on alone with shards {shards}", args.from));
-        wait_until_installed(&cluster, from, &taken).await?;
+        wait_until_installed(&admin(&access), &cluster, from, &taken).await?;
     }
     args.output.print(&object_of(args, shards_of(&taken)))?;
     check_unchanged(shards_of(&meant).difference(&shards_of(&taken)))
@@ -229,13 +229,14 @@ pub(super) fn check_stopped(
 
 /// Waits until all nodes that answered have the new records: then the store serves.
 pub(super) async fn wait_until_installed(
+    admin: &Admin<'_>,
     cluster: &Cluster,
     from: StoreId,
     forced: &ShardRecords,
 ) -> anyhow::Result<()> {
     let started = Instant::now();
     while let Some(store) = cluster.stores.get(&from) {
-        let reports = ask(store).await.unwrap_or_default();
+        let reports = admin.reports_of(store).await.unwrap_or_default();
         let has = |(shard, record): (_, &Arc<ShardRecord>)| {
             reports
                 .get(shard)
@@ -272,14 +273,17 @@ mod tests {
     /// Two operators looked at the same records, and one was faster.
     #[tokio::test]
     async fn shards_whose_records_change_meanwhile_are_left_alone_and_named() {
-        let keys = two_nodes().await;
-        let mut meant = shard_records(&keys).await.unwrap();
+        let access = two_nodes().await;
+        let mut meant = shard_records(access.keys()).await.unwrap();
         meant.retain(|shard, _| shard.0 < 4);
         let mut of_other = meant.clone();
         of_other.retain(|shard, _| shard.0 == 2);
-        assert_eq!(shards_of(&force_for(&keys, &of_other).await).len(), 1);
-        let after_other = shard_records(&keys).await.unwrap();
-        let taken = force_for(&keys, &meant).await;
+        assert_eq!(
+            shards_of(&force_for(access.keys(), &of_other).await).len(),
+            1
+        );
+        let after_other = shard_records(access.keys()).await.unwrap();
+        let taken = force_for(access.keys(), &meant).await;
         let left = shards_of(&meant).difference(&shards_of(&taken));
         assert_eq!(left, shards_of(&of_other));
         let refused = check_unchanged(left).unwrap_err().to_string();
@@ -288,9 +292,9 @@ mod tests {
                 && refused.contains("Run this command again"),
             "{refused}"
         );
-        let now = shard_records(&keys).await.unwrap();
+        let now = shard_records(access.keys()).await.unwrap();
         assert_eq!(now[&ShardId(2)], after_other[&ShardId(2)]);
-        let all = force_for(&keys, &now).await;
+        let all = force_for(access.keys(), &now).await;
         check_unchanged(shards_of(&now).difference(&shards_of(&all))).unwrap();
     }
 }

@@ -13,6 +13,7 @@ use simshard_cluster::{
 };
 use simshard_topology::{NodeId, ShardId, ShardMap, plan_evenly};
 
+use super::access::ClusterAccess;
 use super::patience::patiently;
 use super::{MetadataArgs, admin, node_name, repeat_if_raced};
 use crate::args::OutcomeArgs;
@@ -81,9 +82,9 @@ pub(super) async fn run(args: &InitArgs) -> anyhow::Result<()> {
 /// Begins a cluster of the one node that serves what a single process served.
 pub(super) async fn adopt(args: &AdoptArgs) -> anyhow::Result<()> {
     embedded::corpora(&args.data).await?;
-    let keys = args.metadata.keys()?;
-    patiently(async || registered_stores(&*keys).await).await?;
-    let nodes = wait_for_nodes(&keys, |nodes| adopter_missing(&args.data, nodes)).await?;
+    let access = args.metadata.open()?;
+    patiently(async || registered_stores(access.keys()).await).await?;
+    let nodes = wait_for_nodes(&access.keys, |nodes| adopter_missing(&args.data, nodes)).await?;
     if nodes.len() > 1 {
         let names = listed(&nodes);
         let problem = format!(
@@ -96,7 +97,7 @@ pub(super) async fn adopt(args: &AdoptArgs) -> anyhow::Result<()> {
     // The process that served the directory has ended, as a node has it now: nothing changes its corpora any more.
     let corpora = embedded::corpora(&args.data).await?;
     let map = plan_evenly(None, &nodes, 1)?;
-    repeat_if_raced(async || Ok(initialize(&*keys, &map, 1, &corpora, &[]).await?)).await?;
+    repeat_if_raced(async || Ok(initialize(access.keys(), &map, 1, &corpora, &[]).await?)).await?;
     let count = corpora.records().count();
     let kind = if count == 1 { "corpus" } else { "corpora" };
     let done = format!(
@@ -113,31 +114,31 @@ async fn begin(args: &InitArgs) -> anyhow::Result<()> {
         let problem = format!("--hot {hot} is more than --replicas {replicas}");
         return Err(UsageError(problem).into());
     }
-    let keys = args.metadata.keys()?;
-    patiently(async || registered_stores(&*keys).await).await?;
-    if let Some(fault) = keys.known_fault().await {
+    let access = args.metadata.open()?;
+    patiently(async || registered_stores(access.keys()).await).await?;
+    if let Some(fault) = access.keys().known_fault().await {
         warn(format!("warning: {fault}"));
     }
     let (map, corpora) = match &args.cluster {
         Some(file) => {
             let files = FileStore::open(file).await?;
             let layout = files.layout().await?;
-            wait_for_nodes(&keys, |nodes| names_missing(layout.map(), nodes)).await?;
-            let idle = idle_nodes(&*keys).await?;
+            wait_for_nodes(&access.keys, |nodes| names_missing(layout.map(), nodes)).await?;
+            let idle = idle_nodes(access.keys()).await?;
             warn_of_idle(layout.map().nodes(), &idle);
             (layout.map().clone(), files.corpora().await?)
         }
         None => {
             let count = args.nodes.map_or(1, usize::from);
-            let nodes = wait_for_nodes(&keys, |nodes| count_missing(count, nodes)).await?;
-            let idle = idle_nodes(&*keys).await?;
+            let nodes = wait_for_nodes(&access.keys, |nodes| count_missing(count, nodes)).await?;
+            let idle = idle_nodes(access.keys()).await?;
             let nodes = exactly(count, nodes, &idle)?;
             warn_of_idle(&nodes, &idle);
             (plan_evenly(None, &nodes, replicas.into())?, Arc::default())
         }
     };
-    check_no_cluster_runs(&*keys).await?;
-    initialize(&*keys, &map, hot, &corpora, &args.lost).await?;
+    check_no_cluster_runs(&access).await?;
+    initialize(access.keys(), &map, hot, &corpora, &args.lost).await?;
     let done = format!("the cluster has begun: {}", shares(&map));
     args.output.tell(done, &object_of(&map, hot, &corpora))
 }
@@ -151,14 +152,14 @@ fn object_of(map: &ShardMap, hot: u8, corpora: &Corpora) -> Value {
 
 /// Refuses to write over the records of a cluster that lost its key while nodes serve by them: these would end. An attempt
 /// that was cut off leaves records too, but its nodes wait, and answer nothing.
-async fn check_no_cluster_runs(keys: &dyn KeyValueStore) -> anyhow::Result<()> {
-    if !has_records_without_cluster(keys).await? {
+async fn check_no_cluster_runs(access: &ClusterAccess) -> anyhow::Result<()> {
+    if !has_records_without_cluster(access.keys()).await? {
         return Ok(());
     }
-    let asked = Cluster::ask(&admin(keys)).await?;
+    let asked = Cluster::ask(&admin(access)).await?;
     let serving = asked.names(asked.answering());
     // Another command may have begun the cluster meanwhile.
-    if serving.is_empty() || !has_records_without_cluster(keys).await? {
+    if serving.is_empty() || !has_records_without_cluster(access.keys()).await? {
         return Ok(());
     }
     let problem = format!(

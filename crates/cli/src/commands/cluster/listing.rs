@@ -6,10 +6,10 @@ use std::time::Duration;
 use anyhow::Context;
 use console::Term;
 use serde_json::Value;
-use simshard_cluster::KeyValueStore;
 use tokio::time::{MissedTickBehavior, interval};
 
 use super::TableArgs;
+use super::access::ClusterAccess;
 use crate::say;
 
 /// A table for people, or an object a line for scripts.
@@ -61,19 +61,19 @@ impl Listing {
 /// Prints what `list` finds in the metadata. With `--watch` it does so again and again: then only the first look may fail.
 pub(super) async fn show(
     args: &TableArgs,
-    list: impl AsyncFn(&dyn KeyValueStore) -> anyhow::Result<Listing>,
+    list: impl AsyncFn(&ClusterAccess) -> anyhow::Result<Listing>,
 ) -> anyhow::Result<()> {
-    let keys = args.metadata.keys()?;
+    let access = args.metadata.open()?;
     let json = args.output.json;
     let Some(seconds) = args.watch else {
-        return list(&*keys).await?.print(json);
+        return list(&access).await?.print(json);
     };
     let mut ticks = interval(Duration::from_secs(seconds));
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut has_looked = false;
     loop {
         ticks.tick().await;
-        let listing = list(&*keys).await;
+        let listing = list(&access).await;
         if !has_looked && listing.is_err() {
             return listing.map(drop);
         }

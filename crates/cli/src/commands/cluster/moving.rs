@@ -32,8 +32,8 @@ pub struct MoveArgs {
 
 /// Moves shards to the nodes that are named.
 pub(super) async fn run(args: &MoveArgs) -> anyhow::Result<()> {
-    let keys = args.planned.metadata.keys()?;
-    let admin = admin(&*keys);
+    let access = args.planned.metadata.open()?;
+    let admin = admin(&access);
     if args.free {
         admin.free_shards(args.shards).await?;
         note(format!("shards {} may be anywhere", args.shards));
@@ -54,5 +54,5 @@ pub(super) async fn run(args: &MoveArgs) -> anyhow::Result<()> {
         return Ok(());
     }
     let placing = admin.move_shards(planned).await?;
-    args.planned.wait.until(&placing, &*keys).await
+    args.planned.wait.until(&placing, &access).await
 }

@@ -4,8 +4,9 @@ use std::num::NonZeroU32;
 
 use serde_json::json;
 use simshard_admin::KnownNode;
-use simshard_cluster::{KeyValueStore, RegisteredStore};
+use simshard_cluster::RegisteredStore;
 
+use super::access::ClusterAccess;
 use super::listing::{Listing, show};
 use super::{TableArgs, admin};
 
@@ -13,10 +14,10 @@ pub(super) async fn run(args: &TableArgs) -> anyhow::Result<()> {
     show(args, list).await
 }
 
-async fn list(keys: &dyn KeyValueStore) -> anyhow::Result<Listing> {
+async fn list(access: &ClusterAccess) -> anyhow::Result<Listing> {
     let mut listing =
         Listing::new("node\taddress\tstore\tanswers\tdrained\tzone\tcapacity\tcopy rate");
-    for known in admin(keys).nodes().await? {
+    for known in admin(access).nodes().await? {
         let KnownNode {
             store,
             answers,

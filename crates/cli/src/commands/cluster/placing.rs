@@ -6,10 +6,10 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 use clap::Args;
 use simshard_admin::{Open, Placing, Progress, without_room_text};
-use simshard_cluster::KeyValueStore;
 use simshard_topology::{NodeId, ShardSet};
 use tokio::time::{Instant, sleep};
 
+use super::access::ClusterAccess;
 use super::{MetadataArgs, admin};
 use crate::args::JsonArgs;
 use crate::progress;
@@ -86,8 +86,8 @@ impl Arrivals {
 }
 
 /// What is to be done about a standstill.
-async fn advice(keys: &dyn KeyValueStore, open: &Open) -> String {
-    let admin = admin(keys);
+async fn advice(access: &ClusterAccess, open: &Open) -> String {
+    let admin = admin(access);
     let is_paused = admin.paused().await.is_ok_and(|paused| paused.is_some());
     let without_room = admin.without_room(&open.lacking).await;
     advice_text(is_paused, &without_room.unwrap_or_default())
@@ -131,13 +131,13 @@ impl Wait {
     pub(super) async fn until(
         &self,
         placing: &Placing,
-        keys: &dyn KeyValueStore,
+        access: &ClusterAccess,
     ) -> anyhow::Result<()> {
         if !placing.given_up.is_empty() {
             note(given_up_text(placing.given_up));
         }
         let is_paused = !placing.unplaced.is_empty()
-            && admin(keys)
+            && admin(access)
                 .paused()
                 .await
                 .is_ok_and(|paused| paused.is_some());
@@ -156,13 +156,13 @@ impl Wait {
         let (mut read, mut is_told) = (Instant::now(), false);
         let mut arrivals = Arrivals::new();
         loop {
-            match placing.progress(keys).await {
+            match placing.progress(access.keys()).await {
                 Ok(Progress::Open(open)) if open.shards == 0 => break,
                 Ok(Progress::Open(open)) => {
                     (read, is_told) = (Instant::now(), false);
                     bar.set_position(placing.targets.len().saturating_sub(open.shards) as u64);
                     if arrivals.look(&open) {
-                        note(standstill_text(&open, &advice(keys, &open).await));
+                        note(standstill_text(&open, &advice(access, &open).await));
                     }
                 }
                 Ok(Progress::Elsewhere(shards)) => bail!(elsewhere_text(shards)),
@@ -192,6 +192,8 @@ impl Wait {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use std::collections::BTreeSet;
 
     use simshard_cluster::{MemoryKeyValues, Outcome, Targets, Transaction};
@@ -201,16 +203,16 @@ mod tests {
 
     /// Waits for shard 07 on n1, while its target is another one. Answers why that ended.
     async fn waited(target: &str) -> String {
-        let keys = MemoryKeyValues::new();
+        let access = ClusterAccess::of_test(Arc::new(MemoryKeyValues::new()));
         let nodes = BTreeSet::from([NodeId::new("n1").unwrap()]);
         let placing = Placing {
             targets: Targets::from([(ShardId(7), nodes)]),
             ..Placing::default()
         };
         let change = Transaction::new().put("targets/07", target);
-        let outcome = keys.commit(&change).await.unwrap();
+        let outcome = access.keys().commit(&change).await.unwrap();
         assert!(matches!(outcome, Outcome::Committed(_)));
-        let waited = Wait { no_wait: false }.until(&placing, &keys).await;
+        let waited = Wait { no_wait: false }.until(&placing, &access).await;
         format!("{:#}", waited.unwrap_err())
     }
 

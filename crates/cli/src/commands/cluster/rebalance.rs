@@ -8,10 +8,11 @@ use std::time::SystemTime;
 use clap::{Args, Subcommand};
 use serde_json::json;
 use simshard_admin::Aborted;
-use simshard_cluster::{KeyValueStore, PlanState};
+use simshard_cluster::PlanState;
 use simshard_runtime::amounts::time;
 use simshard_topology::ShardSet;
 
+use super::access::ClusterAccess;
 use super::listing::{Listing, show};
 use super::placing::Wait;
 use super::{MetadataArgs, TableArgs, admin, shares};
@@ -119,8 +120,8 @@ pub(super) async fn run(command: &RebalanceCommand) -> anyhow::Result<()> {
 
 /// Draws a plan, prints it, and stages it.
 async fn draw(args: &PlanArgs) -> anyhow::Result<()> {
-    let keys = args.metadata.keys()?;
-    let admin = admin(&*keys);
+    let access = args.metadata.open()?;
+    let admin = admin(&access);
     let drawn = admin.draw_plan().await?;
     shares::print(&drawn.outlook, args.output)?;
     if !drawn.on_their_way.is_empty() {
@@ -145,9 +146,9 @@ async fn draw(args: &PlanArgs) -> anyhow::Result<()> {
 }
 
 /// Which shards go where by the staged plan, and how far that is.
-async fn shown(keys: &dyn KeyValueStore) -> anyhow::Result<Listing> {
+async fn shown(access: &ClusterAccess) -> anyhow::Result<Listing> {
     let mut listing = Listing::new("shards\tfrom\tto\tstate");
-    let admin = admin(keys);
+    let admin = admin(access);
     if let Some(paused) = admin.paused().await? {
         let paused = match paused.since {
             Some(since) => format!("moves were paused {} ago", ago(since)),
@@ -189,14 +190,14 @@ fn ago(then: u64) -> String {
 
 /// Carries out the staged plan, and waits until that is done.
 async fn apply(args: &ApplyArgs) -> anyhow::Result<()> {
-    let keys = args.metadata.keys()?;
-    let admin = admin(&*keys);
+    let access = args.metadata.open()?;
+    let admin = admin(&access);
     let plan = admin.applicable().await?;
     if let Some(question) = &plan.question {
         args.confirmation.ask(question)?;
     }
     let placing = admin.apply(&plan).await?;
-    args.wait.until(&placing, &*keys).await?;
+    args.wait.until(&placing, &access).await?;
     let has_arrived = !args.wait.no_wait;
     if has_arrived {
         admin.forget(&plan).await?;
@@ -210,7 +211,7 @@ async fn apply(args: &ApplyArgs) -> anyhow::Result<()> {
 
 /// Takes the staged plan back.
 async fn abort(args: &ChangeArgs) -> anyhow::Result<()> {
-    let aborted = admin(&*args.metadata.keys()?).abort().await?;
+    let aborted = admin(&args.metadata.open()?).abort().await?;
     let done = match &aborted {
         Aborted::None => "no plan is staged".to_owned(),
         Aborted::Damaged => {
@@ -232,7 +233,7 @@ async fn abort(args: &ChangeArgs) -> anyhow::Result<()> {
 }
 
 async fn pause(args: &ChangeArgs) -> anyhow::Result<()> {
-    let was_paused = admin(&*args.metadata.keys()?).pause().await?.was_there;
+    let was_paused = admin(&args.metadata.open()?).pause().await?.was_there;
     let done = if was_paused {
         "moves are paused already"
     } else {
@@ -243,7 +244,7 @@ async fn pause(args: &ChangeArgs) -> anyhow::Result<()> {
 }
 
 async fn resume(args: &ChangeArgs) -> anyhow::Result<()> {
-    let was_paused = admin(&*args.metadata.keys()?).resume().await?;
+    let was_paused = admin(&args.metadata.open()?).resume().await?;
     let done = if was_paused {
         "shards move again"
     } else {

@@ -7,12 +7,13 @@ use std::time::Duration;
 use anyhow::bail;
 use serde_json::{Value, json};
 use simshard_admin::{ANSWER_TIMEOUT, Cluster, DEFAULT_HOT};
-use simshard_cluster::{Feature, KeyValueStore, rebuild, require, shard_records, wish};
+use simshard_cluster::{Feature, rebuild, require, shard_records, wish};
 use simshard_runtime::terminal::counted;
 use simshard_topology::replication::{Epoch, ShardRecord, ShardRecords, StoreId};
 use simshard_topology::{ShardId, ShardSet};
 use tokio::time::{Instant, sleep};
 
+use super::access::ClusterAccess;
 use super::force::{
     ForceArgs, INSTALL_TIMEOUT, are_still, check_from, check_stopped, check_unchanged, named,
     shards_of, wait_until_installed,
@@ -23,19 +24,22 @@ use crate::progress;
 use crate::say::note;
 
 /// Begins lost shards anew, fills them, and opens them to searches. What an earlier run began is ended, too.
-pub(super) async fn run(keys: &dyn KeyValueStore, args: &ForceArgs) -> anyhow::Result<()> {
+pub(super) async fn run(access: &ClusterAccess, args: &ForceArgs) -> anyhow::Result<()> {
     // A node of an earlier version would let a shard answer searches before it is filled.
-    require(keys, Feature::Rebuilding).await?;
+    require(access.keys(), Feature::Rebuilding).await?;
     let within = args.shards.unwrap_or(ShardSet::ALL);
-    let begun = begin(keys, args, within).await?;
+    let begun = begin(access, args, within).await?;
     if begun.is_empty() {
         let done = "nothing to do: a node in sync answers for each of these shards";
         return args.output.tell(done, &object_of(ShardSet::EMPTY, 0, None));
     }
     wait(args.old_writes_seconds).await;
-    let changes = scrub::fill(keys, shards_of(&begun)).await?;
-    open(keys, &begun).await?;
-    let (shards, documents) = (shards_of(&begun), documents(keys, shards_of(&begun)).await?);
+    let changes = scrub::fill(access, shards_of(&begun)).await?;
+    open(access, &begun).await?;
+    let (shards, documents) = (
+        shards_of(&begun),
+        documents(access, shards_of(&begun)).await?,
+    );
     let filled_by = counted(changes, "change");
     let hold = documents.map_or_else(
         || "are searched once their tables are made".to_owned(),
@@ -55,12 +59,12 @@ fn object_of(shards: ShardSet, changes: u64, documents: Option<u64>) -> Value {
 
 /// Lets the lost shards begin anew. Answers the records of all that are to be filled.
 async fn begin(
-    keys: &dyn KeyValueStore,
+    access: &ClusterAccess,
     args: &ForceArgs,
     within: ShardSet,
 ) -> anyhow::Result<ShardRecords> {
-    let cluster = Cluster::ask(&admin(keys)).await?;
-    let records = shard_records(keys).await?;
+    let cluster = Cluster::ask(&admin(access)).await?;
+    let records = shard_records(access.keys()).await?;
     let from = check_from(&cluster, args)?;
     check_others_go_on(&cluster, &records)?;
     let is_filled = |record: &Arc<ShardRecord>| !record.is_rebuilt() && !has_lost(&cluster, record);
@@ -75,7 +79,10 @@ async fn begin(
     if !lost.is_empty() {
         check_never_held(&cluster, from, &lost)?;
         check_stopped(&cluster, args, &lost)?;
-        let rebuilt = rebuild(keys, from, are_still(&lost), |store| cluster.answers(store)).await?;
+        let rebuilt = rebuild(access.keys(), from, are_still(&lost), |store| {
+            cluster.answers(store)
+        })
+        .await?;
         let shards = shards_of(&rebuilt.taken);
         left = left.difference(&shards);
         if !shards.is_empty() {
@@ -84,9 +91,9 @@ async fn begin(
                 args.from
             ));
         }
-        wait_until_installed(&cluster, from, &rebuilt.taken).await?;
+        wait_until_installed(&admin(access), &cluster, from, &rebuilt.taken).await?;
     }
-    let records = shard_records(keys).await?;
+    let records = shard_records(access.keys()).await?;
     check_unchanged(not_begun(left, &records))?;
     let still_lost = records
         .iter()
@@ -185,14 +192,14 @@ async fn wait(seconds: u64) {
 }
 
 /// Opens shards to searches, with as many hot replicas as the others have. Only those that are still what was filled.
-async fn open(keys: &dyn KeyValueStore, filled: &ShardRecords) -> anyhow::Result<()> {
-    let records = shard_records(keys).await?;
+async fn open(access: &ClusterAccess, filled: &ShardRecords) -> anyhow::Result<()> {
+    let records = shard_records(access.keys()).await?;
     let most = records.values().map(|record| record.hot).max();
     let most = most.filter(|most| *most > 0).unwrap_or(DEFAULT_HOT);
     let wants: BTreeSet<u8> = filled.values().map(|record| record.want).collect();
     let started = Instant::now();
     loop {
-        let cluster = Cluster::ask(&admin(keys)).await?;
+        let cluster = Cluster::ask(&admin(access)).await?;
         let report = |shard, store| cluster.report(shard, store).unwrap_or(Epoch::NONE);
         let mut refused = None;
         for &want in &wants {
@@ -201,11 +208,17 @@ async fn open(keys: &dyn KeyValueStore, filled: &ShardRecords) -> anyhow::Result
                 let is_filled = of_filled == Some(record.epoch.generation);
                 record.want == want && record.is_rebuilt() && is_filled
             };
-            let opened = wish(keys, (want, most.min(want).max(1)), is_meant, report).await?;
+            let opened = wish(
+                access.keys(),
+                (want, most.min(want).max(1)),
+                is_meant,
+                report,
+            )
+            .await?;
             refused = refused.or_else(|| opened.refused.into_iter().next());
         }
         let Some((shard, error)) = refused else {
-            return check_open(keys, filled).await;
+            return check_open(access, filled).await;
         };
         if started.elapsed() > INSTALL_TIMEOUT {
             bail!(
@@ -217,8 +230,8 @@ async fn open(keys: &dyn KeyValueStore, filled: &ShardRecords) -> anyhow::Result
 }
 
 /// Fails if a shard is yet to be opened: another operator may have begun it anew meanwhile.
-async fn check_open(keys: &dyn KeyValueStore, filled: &ShardRecords) -> anyhow::Result<()> {
-    let records = shard_records(keys).await?;
+async fn check_open(access: &ClusterAccess, filled: &ShardRecords) -> anyhow::Result<()> {
+    let records = shard_records(access.keys()).await?;
     let is_closed = |shard: &ShardId| records.get(shard).is_none_or(|record| record.is_rebuilt());
     let closed: ShardSet = shards_of(filled)
         .iter()
@@ -231,11 +244,11 @@ async fn check_open(keys: &dyn KeyValueStore, filled: &ShardRecords) -> anyhow::
 }
 
 /// How many documents shards hold, once they are searched; `None` if that takes long.
-async fn documents(keys: &dyn KeyValueStore, shards: ShardSet) -> anyhow::Result<Option<u64>> {
+async fn documents(access: &ClusterAccess, shards: ShardSet) -> anyhow::Result<Option<u64>> {
     let started = Instant::now();
     loop {
-        let cluster = Cluster::ask(&admin(keys)).await?;
-        let records = shard_records(keys).await?;
+        let cluster = Cluster::ask(&admin(access)).await?;
+        let records = shard_records(access.keys()).await?;
         let counts = shards
             .iter()
             .map(|shard| cluster.documents(shard, records.get(&shard)?));

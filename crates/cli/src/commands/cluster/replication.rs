@@ -33,8 +33,8 @@ pub(super) async fn run(args: &ReplicationArgs) -> anyhow::Result<()> {
         let hot = args.hot.unwrap_or_default();
         return Err(UsageError(format!("--hot {hot} is more than --replicas {want}")).into());
     };
-    let keys = args.planned.metadata.keys()?;
-    let admin = admin(&*keys);
+    let access = args.planned.metadata.open()?;
+    let admin = admin(&access);
     let plan = admin.plan_replication(wished).await?;
     shares::print(&plan.outlook, args.planned.output)?;
     if args.planned.dry_run {
@@ -51,5 +51,5 @@ pub(super) async fn run(args: &ReplicationArgs) -> anyhow::Result<()> {
     let (replicas, hot) = (counted(want, "replica"), wished.hot());
     note(format!("shards are to have {replicas}, {hot} of them hot"));
     let placing = admin.place_replicas(plan).await?;
-    args.planned.wait.until(&placing, &*keys).await
+    args.planned.wait.until(&placing, &access).await
 }

@@ -14,12 +14,12 @@ use std::time::{Duration, SystemTime};
 
 use anyhow::bail;
 use clap::{Args, ValueEnum};
-use simshard_cluster::KeyValueStore;
 use simshard_node::{MOST_DIFFERENCES, ScrubOptions};
 use simshard_runtime::terminal::counted;
 use simshard_topology::{ShardId, ShardSet, Version};
 
 use super::MetadataArgs;
+use super::access::ClusterAccess;
 use crate::args::JsonArgs;
 use crate::say::{note, warn};
 use attempts::Attempts;
@@ -99,7 +99,7 @@ impl ScrubArgs {
 }
 
 pub(super) async fn run(args: &ScrubArgs) -> anyhow::Result<()> {
-    let keys = args.metadata.keys()?;
+    let access = args.metadata.open()?;
     let shards = args.shards.unwrap_or(ShardSet::ALL);
     let manner = args.manner();
     let age = args.age().as_secs();
@@ -111,17 +111,17 @@ pub(super) async fn run(args: &ScrubArgs) -> anyhow::Result<()> {
     }
     let mut dropping = None;
     if args.drop_tombstones {
-        dropping = Some(Dropping::begin(&*keys, args.age(), manner.options.until).await?);
+        dropping = Some(Dropping::begin(&access, args.age(), manner.options.until).await?);
     }
     let mut within = Vec::new();
     if args.compares(What::Replicas) {
-        let attempts = Attempts::begin(&*keys).await?;
+        let attempts = Attempts::begin(&access).await?;
         within = within::compare(&attempts, manner, shards).await?;
         within::print(&within, &attempts.places(), args.output)?;
     }
     let mut between = between::Outcomes::default();
     if args.compares(What::Shards) {
-        between = between::compare(&*keys, manner, shards).await?;
+        between = between::compare(&access, manner, shards).await?;
         between.print(args.output)?;
     }
     conclude(&within, &between.by_shard, args)?;
@@ -143,7 +143,7 @@ fn changed_before(age: Duration) -> Version {
 }
 
 /// Fills shards with what all others have of them. Answers how many changes they got.
-pub(super) async fn fill(keys: &dyn KeyValueStore, shards: ShardSet) -> anyhow::Result<u64> {
+pub(super) async fn fill(access: &ClusterAccess, shards: ShardSet) -> anyhow::Result<u64> {
     let manner = Manner {
         options: ScrubOptions {
             // Clocks of routers may be ahead: all counts.
@@ -156,7 +156,7 @@ pub(super) async fn fill(keys: &dyn KeyValueStore, shards: ShardSet) -> anyhow::
     };
     let mut repaired = 0;
     for _ in 0..MOST_PASSES {
-        let outcomes = between::compare_all(keys, manner, shards).await?;
+        let outcomes = between::compare_all(access, manner, shards).await?;
         repaired += outcomes
             .values()
             .map(between::Outcome::repaired)

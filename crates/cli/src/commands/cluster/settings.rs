@@ -74,9 +74,9 @@ pub struct LimitsArgs {
 
 /// Puts a node in a zone, or in none.
 pub(super) async fn set_zone(args: &ZoneArgs) -> anyhow::Result<()> {
-    let keys = args.metadata.keys()?;
+    let access = args.metadata.open()?;
     let zone = args.zone.as_ref();
-    admin(&*keys).set_zone(&args.node, zone).await?;
+    admin(&access).set_zone(&args.node, zone).await?;
     let node = &args.node;
     let done = match zone {
         Some(zone) => format!("{node} is in zone {zone}: {PLAN_ANEW}"),
@@ -88,9 +88,9 @@ pub(super) async fn set_zone(args: &ZoneArgs) -> anyhow::Result<()> {
 
 /// Says how much a node can hold.
 pub(super) async fn set_capacity(args: &CapacityArgs) -> anyhow::Result<()> {
-    let keys = args.metadata.keys()?;
+    let access = args.metadata.open()?;
     let (node, capacity) = (&args.node, args.capacity);
-    admin(&*keys).set_capacity(node, capacity).await?;
+    admin(&access).set_capacity(node, capacity).await?;
     let done = format!("{node} has capacity {capacity}: {PLAN_ANEW}");
     let object = json!({ "node": node.as_str(), "capacity": capacity });
     args.output.tell(done, &object)
@@ -98,9 +98,9 @@ pub(super) async fn set_capacity(args: &CapacityArgs) -> anyhow::Result<()> {
 
 /// Says how fast a node may copy shards.
 pub(super) async fn set_limits(args: &LimitsArgs) -> anyhow::Result<()> {
-    let keys = args.metadata.keys()?;
+    let access = args.metadata.open()?;
     let (node, rate) = (&args.node, args.copy_rate);
-    admin(&*keys).set_copy_rate(node, rate).await?;
+    admin(&access).set_copy_rate(node, rate).await?;
     let done = match rate {
         Some(rate) => format!("{node} copies {rate} MB a second at most from now on"),
         None => format!("{node} has no limit from now on: it gives way to requests"),

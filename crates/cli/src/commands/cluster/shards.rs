@@ -3,10 +3,10 @@
 use clap::Args;
 use serde_json::{Value, json};
 use simshard_admin::ReplicaGroup;
-use simshard_cluster::KeyValueStore;
 use simshard_topology::replication::Epoch;
 use simshard_topology::{NodeId, ShardSet};
 
+use super::access::ClusterAccess;
 use super::listing::{Listing, show};
 use super::{TableArgs, admin, node_name};
 use crate::completion;
@@ -23,14 +23,14 @@ pub struct ShardsArgs {
 }
 
 pub(super) async fn run(args: &ShardsArgs) -> anyhow::Result<()> {
-    show(&args.table, async |keys| {
-        list(keys, args.node.as_ref()).await
+    show(&args.table, async |access| {
+        list(access, args.node.as_ref()).await
     })
     .await
 }
 
-async fn list(keys: &dyn KeyValueStore, node: Option<&NodeId>) -> anyhow::Result<Listing> {
-    let groups = admin(keys).shards(node).await?;
+async fn list(access: &ClusterAccess, node: Option<&NodeId>) -> anyhow::Result<Listing> {
+    let groups = admin(access).shards(node).await?;
     let mut listing = Listing::new(head(&groups));
     for group in &groups {
         listing.push_object(json_of(group));

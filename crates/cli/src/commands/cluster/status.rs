@@ -2,8 +2,8 @@
 
 use serde_json::{Map, Value};
 use simshard_admin::Finding;
-use simshard_cluster::KeyValueStore;
 
+use super::access::ClusterAccess;
 use super::listing::{Listing, show};
 use super::{TableArgs, admin};
 
@@ -11,9 +11,9 @@ pub(super) async fn run(args: &TableArgs) -> anyhow::Result<()> {
     show(args, list).await
 }
 
-async fn list(keys: &dyn KeyValueStore) -> anyhow::Result<Listing> {
+async fn list(access: &ClusterAccess) -> anyhow::Result<Listing> {
     let mut listing = Listing::new("part\twell\tdetails");
-    for finding in admin(keys).status().await? {
+    for finding in admin(access).status().await? {
         listing.push(columns(&finding), json(&finding));
     }
     Ok(listing)

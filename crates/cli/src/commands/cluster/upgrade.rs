@@ -3,9 +3,10 @@
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 use simshard_admin::{Process, UpgradeState};
-use simshard_cluster::{KeyValueStore, RunningProcess};
+use simshard_cluster::RunningProcess;
 use simshard_topology::NodeId;
 
+use super::access::ClusterAccess;
 use super::listing::{Listing, show};
 use super::{MetadataArgs, TableArgs, admin, node_name};
 use crate::args::OutcomeArgs;
@@ -90,8 +91,8 @@ const fn yes(is_so: bool) -> &'static str {
     if is_so { "yes" } else { "no" }
 }
 
-async fn list(keys: &dyn KeyValueStore) -> anyhow::Result<Listing> {
-    let upgrade = admin(keys).upgrade().await?;
+async fn list(access: &ClusterAccess) -> anyhow::Result<Listing> {
+    let upgrade = admin(access).upgrade().await?;
     let waits_for = upgrade.waits_for();
     let mut listing = Listing::new("role\tname\tversion\tlevels\tready\tdetails");
     let UpgradeState { level, next, .. } = upgrade;
@@ -124,8 +125,8 @@ async fn list(keys: &dyn KeyValueStore) -> anyhow::Result<Listing> {
 }
 
 async fn finalize(args: &FinalizeArgs) -> anyhow::Result<()> {
-    let keys = args.metadata.keys()?;
-    let admin = admin(&*keys);
+    let access = args.metadata.open()?;
+    let admin = admin(&access);
     let (level, question) = admin.question_before_finalize(&args.stopped).await?;
     let Some(question) = question else {
         let done = format!(

@@ -6,19 +6,21 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use simshard_cluster::{KeyValueStore, key_values_with};
+use simshard_node::Dialer;
 use simshard_node::{NodeConfig, StorageOptions, Takeover};
+use simshard_router::Tls;
 use simshard_router::{Origin, RouterConfig, Web};
 use simshard_runtime::config::load;
 use simshard_runtime::observed::Observed;
 use simshard_topology::NodeId;
 
+use super::files::{RawNodeConfig, RawRouterConfig};
 use super::{
     NodeArgs, RoleArgs, RouterRoleArgs, SecurityArgs, ServeArgs, seconds, threads_or_cores,
 };
-use crate::args::EtcdAccessArgs;
+use crate::args::{ClusterCertificateArgs, EtcdAccessArgs};
 use crate::embedded::{
     DRAIN, EMBEDDED_NODE, EmbeddedConfig, IN_FLIGHT_BYTES, MAX_CORPORA, TIMEOUT,
 };
@@ -29,92 +31,6 @@ const PUBLISH: Duration = Duration::from_secs(10);
 
 /// Least memory for requests in flight.
 const LEAST_IN_FLIGHT_MIB: u32 = 64;
-
-/// The configuration file of a node. Whatever is left out has a default or
-/// comes from a flag.
-#[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct RawNodeConfig {
-    /// The layout file.
-    pub cluster: Option<PathBuf>,
-    /// Where the processes of the cluster keep what they agree on.
-    pub metadata: Option<String>,
-    /// Certificates of the authorities that signed that of etcd.
-    pub metadata_ca: Option<PathBuf>,
-    /// The certificate by which etcd knows this process.
-    pub metadata_cert: Option<PathBuf>,
-    /// The private key of that certificate.
-    pub metadata_key: Option<PathBuf>,
-    /// The user of etcd.
-    pub metadata_user: Option<String>,
-    /// The file that holds its password.
-    pub metadata_password_file: Option<PathBuf>,
-    /// This node's name.
-    pub name: Option<String>,
-    /// Where to listen.
-    pub listen: Option<SocketAddr>,
-    /// Where other processes reach it.
-    pub address: Option<String>,
-    /// How often it publishes the end of its log, if it registers itself.
-    pub publish_seconds: Option<u32>,
-    /// How long a shard may lack a replica before it takes it, if it registers itself.
-    pub replace_seconds: Option<u32>,
-    /// The directory that holds the node's documents.
-    pub data: Option<PathBuf>,
-    /// Changes held in memory before they are written to segments.
-    pub memtable_mib: Option<u32>,
-    /// Threads for each class of work.
-    pub threads: Option<u16>,
-    /// Memory that requests in flight may use together.
-    pub in_flight_mib: Option<u32>,
-    /// How long requests in flight may take after a shutdown began.
-    pub drain_seconds: Option<u32>,
-    /// Where its side port is.
-    pub http: Option<SocketAddr>,
-}
-
-/// The configuration file of a router.
-#[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct RawRouterConfig {
-    /// The layout file.
-    pub cluster: Option<PathBuf>,
-    /// Where the processes of the cluster keep what they agree on.
-    pub metadata: Option<String>,
-    /// Certificates of the authorities that signed that of etcd.
-    pub metadata_ca: Option<PathBuf>,
-    /// The certificate by which etcd knows this process.
-    pub metadata_cert: Option<PathBuf>,
-    /// The private key of that certificate.
-    pub metadata_key: Option<PathBuf>,
-    /// The user of etcd.
-    pub metadata_user: Option<String>,
-    /// The file that holds its password.
-    pub metadata_password_file: Option<PathBuf>,
-    /// Where to listen.
-    pub listen: Option<SocketAddr>,
-    /// How long a request may take.
-    pub timeout_seconds: Option<u32>,
-    /// Corpora beyond which none is created.
-    pub max_corpora: Option<u32>,
-    /// The web sites whose pages may use it.
-    #[serde(default)]
-    pub allow_origin: Vec<Origin>,
-    /// The certificate by which clients know it.
-    pub tls_cert: Option<PathBuf>,
-    /// The private key of that certificate.
-    pub tls_key: Option<PathBuf>,
-    /// The authorities of clients.
-    pub tls_client_ca: Option<PathBuf>,
-    /// The tokens of those who may use it.
-    pub tokens: Option<PathBuf>,
-    /// Memory that requests in flight may use together.
-    pub in_flight_mib: Option<u32>,
-    /// How long requests in flight may take after a shutdown began.
-    pub drain_seconds: Option<u32>,
-    /// Where its side port is.
-    pub http: Option<SocketAddr>,
-}
 
 /// A role of a cluster, ready to start.
 #[derive(Debug)]
@@ -216,6 +132,10 @@ pub(super) fn node(args: &NodeArgs) -> anyhow::Result<NodeRole> {
         in_flight_bytes: in_flight(process.in_flight_mib.or(file.in_flight_mib))?,
         drain: drain(process.drain_seconds.or(file.drain_seconds)),
         observed: Observed::default(),
+        certificates: certificates(
+            &args.role,
+            [file.cluster_cert, file.cluster_key, file.cluster_ca],
+        )?,
     };
     Ok(Role {
         metadata: place(&args.role, file.cluster, file.metadata, access)?,
@@ -265,6 +185,10 @@ pub(super) fn router(args: &RouterRoleArgs) -> anyhow::Result<RouterRole> {
             tokens: path(&args.role, args.security.tokens.as_ref(), file.tokens),
         }
         .load()?,
+        dialer: Dialer::new(certificates(
+            &args.role,
+            [file.cluster_cert, file.cluster_key, file.cluster_ca],
+        )?),
     };
     Ok(Role {
         metadata: place(&args.role, file.cluster, file.metadata, access)?,
@@ -321,6 +245,22 @@ fn access(args: &RoleArgs, in_file: EtcdAccessArgs) -> EtcdAccessArgs {
         metadata_user: in_file.metadata_user,
         metadata_password_file: seen_from_here(in_file.metadata_password_file),
     })
+}
+
+/// The certificates of the cluster, by flags or a configuration file.
+fn certificates(args: &RoleArgs, in_file: [Option<PathBuf>; 3]) -> Result<Option<Tls>, UsageError> {
+    let ClusterCertificateArgs {
+        cluster_cert,
+        cluster_key,
+        cluster_ca,
+    } = &args.certificates;
+    let [cert, key, ca] = in_file;
+    let certificates = ClusterCertificateArgs {
+        cluster_cert: path(args, cluster_cert.as_ref(), cert),
+        cluster_key: path(args, cluster_key.as_ref(), key),
+        cluster_ca: path(args, cluster_ca.as_ref(), ca),
+    };
+    certificates.load()
 }
 
 fn metadata_address(args: &RoleArgs, in_file: Option<String>) -> Option<String> {

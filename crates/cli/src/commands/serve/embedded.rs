@@ -6,6 +6,7 @@ use std::sync::Arc;
 use anyhow::bail;
 use simshard_client::{Reason, v1};
 use simshard_cluster::MetadataStore;
+use simshard_node::Dialer;
 use simshard_router::create_corpus;
 use simshard_runtime::shutdown;
 use simshard_simhash::Recipe;
@@ -50,7 +51,7 @@ async fn make_corpus(store: Arc<dyn MetadataStore>, max_corpora: usize) -> anyho
         recipe: Recipe::default().to_string(),
         ..v1::CreateCorpusRequest::default()
     };
-    let created = create_corpus(store, max_corpora, &request, TIMEOUT).await;
+    let created = create_corpus(store, Dialer::PLAIN, max_corpora, &request, TIMEOUT).await;
     let Err(refused) = created else {
         return Ok(());
     };

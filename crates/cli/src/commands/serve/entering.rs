@@ -9,6 +9,7 @@ use simshard_cluster::{
     KeyValueStore, MetadataError, MetadataStore, RegisteredStore, ShownProcess, check_name,
     check_registered, register, registered_stores, shard_records, show_node, show_waiting,
 };
+use simshard_node::Dialer;
 use simshard_node::{
     Registration, RegistrationError, answers, check_directory, check_heard, check_runs_nowhere,
     heard_of, set_aside,
@@ -52,7 +53,7 @@ pub(super) async fn enter(
             Ok(entered) => return Ok(entered),
             Err(error) => error.downcast::<RegistrationError>()?,
         };
-        set_aside(&**keys, claim, refused).await?;
+        set_aside(&dialer_of(role), &**keys, claim, refused).await?;
     }
 }
 
@@ -64,6 +65,7 @@ async fn enter_with(
     claim: &mut Claim,
 ) -> anyhow::Result<Entered> {
     let store = registered(claim, role, socket)?;
+    let dialer = dialer_of(role);
     let NodePresence {
         publish,
         accepts_loss,
@@ -75,7 +77,7 @@ async fn enter_with(
         claim.check_failure().map_err(RegistrationError::from)?;
         check_directory(&**keys, claim, accepts_loss).await?;
         check_history(&**keys, claim).await?;
-        check_name_is_free(&**keys, &store).await?;
+        check_name_is_free(&dialer, &**keys, &store).await?;
         let shown = show_node(keys, store.id).await?;
         let _waiting = show_waiting(keys, store.id).await?;
         let is_replacement = register_once_free(&**keys, &store, absence).await?;
@@ -88,8 +90,8 @@ async fn enter_with(
             let checked = claim.check_records(records);
             checked.map_err(RegistrationError::from)?;
         }
-        check_runs_nowhere(claim, &layout).await?;
-        let heard = heard_of(&layout, claim.store).await;
+        check_runs_nowhere(&dialer, claim, &layout).await?;
+        let heard = heard_of(&dialer, &layout, claim.store).await;
         check_heard(claim, heard, accepts_loss)?;
         let entered = Registration::enter(keys, claim, store.clone(), accepts_loss, publish);
         let registration = entered.await?;
@@ -136,11 +138,15 @@ async fn register_once_free(
 }
 
 /// Refuses a name that a node has which runs: it would not leave its shards to this one, nor hear that it is replaced.
-async fn check_name_is_free(keys: &dyn KeyValueStore, own: &RegisteredStore) -> anyhow::Result<()> {
+async fn check_name_is_free(
+    dialer: &Dialer,
+    keys: &dyn KeyValueStore,
+    own: &RegisteredStore,
+) -> anyhow::Result<()> {
     let stores = registered_stores(keys).await;
     for other in stores.map_err(RegistrationError::from)? {
         let is_other = other.node == own.node && other.id != own.id;
-        if is_other && answers(&other.address, other.id).await {
+        if is_other && answers(dialer, &other.address, other.id).await {
             bail!(
                 "a node {} runs at {}, with another data directory: give this node another name, or end that one",
                 other.node,
@@ -160,6 +166,11 @@ async fn claim(role: &NodeRole) -> anyhow::Result<Claim> {
     Ok(simshard_node::Node::claim(data).await?)
 }
 
+/// How a node reaches the others.
+fn dialer_of(role: &NodeRole) -> Dialer {
+    Dialer::new(role.config.certificates.clone())
+}
+
 /// What a node registers.
 fn registered(
     claim: &Claim,
@@ -168,7 +179,7 @@ fn registered(
 ) -> anyhow::Result<RegisteredStore> {
     let address = match &role.presence.address {
         Some(address) => address.clone(),
-        None => reachable(socket.local_addr()?)?,
+        None => reachable(dialer_of(role).scheme(), socket.local_addr()?)?,
     };
     Ok(RegisteredStore {
         next_generation: claim.next_generation,
@@ -180,11 +191,11 @@ fn registered(
 }
 
 /// The URL of a node that other processes reach where it listens.
-fn reachable(listens: SocketAddr) -> Result<String, UsageError> {
+fn reachable(scheme: &str, listens: SocketAddr) -> Result<String, UsageError> {
     if listens.ip().is_unspecified() {
         return Err(UsageError(format!(
             "--address is missing: other processes cannot reach this node at {listens}"
         )));
     }
-    Ok(format!("http://{listens}"))
+    Ok(format!("{scheme}://{listens}"))
 }

@@ -225,7 +225,10 @@ fn find_node<'a>(layout: &'a ClusterLayout, name: &NodeId) -> Result<&'a Node, U
 
 /// The address that the layout gives a node.
 fn address_of(node: &Node) -> anyhow::Result<SocketAddr> {
-    let address = node.address.trim_start_matches("http://");
+    let (_scheme, address) = node
+        .address
+        .split_once("://")
+        .unwrap_or(("", &node.address));
     let mut resolved = address
         .to_socket_addrs()
         .with_context(|| format!("cannot resolve {address}: give --listen"))?;

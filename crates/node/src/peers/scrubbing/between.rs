@@ -23,7 +23,7 @@ use super::differences::{Compared, Difference, Found, Key, differences, ranges};
 use super::elements::{Elements, Incoming, Replica};
 use super::repairs::{Repair, repair, repairs};
 use super::telling::Telling;
-use super::{OwnShard, most, pin, replica, uids};
+use super::{OwnShard, most, pin, uids};
 use crate::engine::Cell;
 use crate::error::NodeError;
 use crate::peers::copying::range;
@@ -129,7 +129,7 @@ impl Between {
     /// The replica of another shard that is read.
     fn reader(&self, other: ShardId) -> Result<Replica, Status> {
         let record = self.record(other)?;
-        replica(&self.own.layout, record.in_sync[0].store)
+        self.own.replica(record.in_sync[0].store)
     }
 
     fn record(&self, shard: ShardId) -> Result<&ShardRecord, Status> {
@@ -276,7 +276,7 @@ impl Between {
         let record = self.record(shard)?;
         let stores: Result<Vec<Replica>, Status> = record
             .write_set()
-            .map(|store| replica(&self.own.layout, store))
+            .map(|store| self.own.replica(store))
             .collect();
         let stores = stores?;
         let epoch = record.epoch;

@@ -4,17 +4,27 @@ use std::collections::BTreeMap;
 
 use simshard_proto::shard::v1 as pb;
 use simshard_proto::shard::v1::shard_service_client::ShardServiceClient;
-use simshard_proto::{endpoint, shards_from, shards_into};
+use simshard_proto::{shards_from, shards_into};
 use simshard_simhash::Fingerprint;
 use simshard_storage::Digest;
 use simshard_topology::replication::{State, StoreId};
 use simshard_topology::{CorpusUid, ShardId, ShardSet, Version};
+use simshard_transport::Dialer;
 use tonic::transport::Channel;
 use tonic::{Code, Status};
 
 use crate::floors::Goal;
 use crate::peers::copying::in_time;
 use crate::peers::said::status_text;
+
+/// A node that is asked.
+#[derive(Clone, Copy, Debug)]
+pub struct Asked<'a> {
+    /// How it is reached.
+    pub dialer: &'a Dialer,
+    /// Where.
+    pub address: &'a str,
+}
 
 /// How a shard is scrubbed.
 #[derive(Clone, Copy, Debug)]
@@ -92,6 +102,8 @@ impl From<Status> for ScrubError {
                     | Code::Unavailable
                     | Code::DeadlineExceeded
                     | Code::ResourceExhausted
+                    // A node leaves the shards whose files are damaged.
+                    | Code::DataLoss
             ),
         }
     }
@@ -114,28 +126,28 @@ pub struct ScrubSummary {
     pub message_bytes: u64,
 }
 
-/// Has the node at `address` compare the replicas of a shard, which its store holds in sync. `visit` gets the documents
+/// Has a node compare the replicas of a shard, which its store holds in sync. `visit` gets the documents
 /// that differ.
 ///
 /// # Errors
 /// If the replicas cannot be compared, or repaired.
 pub async fn scrub_shard(
-    address: &str,
+    node: Asked<'_>,
     store: StoreId,
     shard: ShardId,
     options: ScrubOptions,
     visit: impl FnMut(ScrubDifference),
 ) -> Result<ScrubSummary, ScrubError> {
-    scrub(address, request(store, shard, options), visit).await
+    scrub(node, request(store, shard, options), visit).await
 }
 
-/// Has the node at `address` compare a shard, which its store holds in sync, with others, which are above it: the
+/// Has a node compare a shard, which its store holds in sync, with others, which are above it: the
 /// documents of these corpora. `visit` gets those that differ.
 ///
 /// # Errors
 /// If the shards cannot be compared, or repaired.
 pub async fn compare_shard(
-    address: &str,
+    node: Asked<'_>,
     store: StoreId,
     shard: ShardId,
     others: ShardSet,
@@ -148,17 +160,17 @@ pub async fn compare_shard(
         corpora: bytes_of(corpora),
         ..request(store, shard, options)
     };
-    scrub(address, request, visit).await
+    scrub(node, request, visit).await
 }
 
-/// Asks the node at `address` what a shard, which its store holds in sync, has in common with each other one. The
+/// Asks a node what a shard, which its store holds in sync, has in common with each other one. The
 /// documents of these corpora count that have no later version than `until`, but for tombstones up to `settled`. For shards
 /// that are compared, this must be the same: one of them may have dropped these. Answers a sum for each other shard.
 ///
 /// # Errors
 /// If the shard cannot be read.
 pub async fn sum_cells_of(
-    address: &str,
+    node: Asked<'_>,
     store: StoreId,
     shard: ShardId,
     corpora: &[CorpusUid],
@@ -171,11 +183,11 @@ pub async fn sum_cells_of(
         compared_version: until.0,
         settled_version: settled.0,
     };
-    let mut client = client(address)?;
+    let mut client = client(node.dialer, node.address)?;
     // It may take as long as the shard is large; the transport sees whether the node lives.
     let summed = client.sum_cells(request).await;
     let summed = summed
-        .map_err(|status| explain(address, status))?
+        .map_err(|status| explain(node.address, status))?
         .into_inner();
     let (sums, rest) = summed.sums.as_chunks();
     if sums.len() != ShardId::COUNT || !rest.is_empty() {
@@ -184,13 +196,13 @@ pub async fn sum_cells_of(
     Ok(sums.to_vec())
 }
 
-/// Has the node at `address` bring shards to a goal, at a version. Its store holds them in sync before all others. Answers
+/// Has a node bring shards to a goal, at a version. Its store holds them in sync before all others. Answers
 /// why some have not come there. Without shards, the node only compares the version with its clock.
 ///
 /// # Errors
 /// If the version is ahead of the node's clock. Else when the node does not answer, or cannot change records.
 pub async fn settle_shards(
-    address: &str,
+    node: Asked<'_>,
     store: StoreId,
     shards: ShardSet,
     version: Version,
@@ -203,9 +215,11 @@ pub async fn settle_shards(
         settles: goal == Goal::Settled,
     };
     // It may take as long as the shards are large; the transport sees whether the node lives.
-    let answer = client(address)?.settle_shards(request).await;
+    let answer = client(node.dialer, node.address)?
+        .settle_shards(request)
+        .await;
     let answer = answer
-        .map_err(|status| explain(address, status))?
+        .map_err(|status| explain(node.address, status))?
         .into_inner();
     let left = shards_into(&answer.left_shards)?;
     let unknown = shards.difference(&shards_into(&answer.done_shards)?);
@@ -226,8 +240,8 @@ fn request(store: StoreId, shard: ShardId, options: ScrubOptions) -> pb::ScrubSh
     }
 }
 
-fn client(address: &str) -> Result<ShardServiceClient<Channel>, Status> {
-    Ok(ShardServiceClient::new(endpoint::channel_to(address)?))
+fn client(dialer: &Dialer, address: &str) -> Result<ShardServiceClient<Channel>, Status> {
+    Ok(ShardServiceClient::new(dialer.channel_to(address)?))
 }
 
 fn bytes_of(corpora: &[CorpusUid]) -> Vec<u8> {
@@ -235,12 +249,12 @@ fn bytes_of(corpora: &[CorpusUid]) -> Vec<u8> {
 }
 
 async fn scrub(
-    address: &str,
+    node: Asked<'_>,
     request: pb::ScrubShardRequest,
     mut visit: impl FnMut(ScrubDifference),
 ) -> Result<ScrubSummary, ScrubError> {
     let compares_shards = !request.other_shards.is_empty();
-    let mut client = client(address)?;
+    let mut client = client(node.dialer, node.address)?;
     let messages = in_time(client.scrub_shard(request), "the node does not answer").await?;
     let mut messages = messages.into_inner();
     // It may take as long as the shard is large; the transport sees whether the node lives.
@@ -250,7 +264,7 @@ async fn scrub(
         }
         if let Some(summary) = message.summary {
             if summary.compares_shards != compares_shards {
-                return Err(too_old(address).into());
+                return Err(too_old(node.address).into());
             }
             return Ok(ScrubSummary {
                 stores: stores_of(&summary.stores),
@@ -323,7 +337,11 @@ mod tests {
         drop(listener);
         let ask = async |address: &str| {
             let (store, none) = (StoreId([1; 16]), ShardSet::EMPTY);
-            let asked = settle_shards(address, store, none, Version(1), Goal::Raised).await;
+            let node = Asked {
+                dialer: &Dialer::PLAIN,
+                address,
+            };
+            let asked = settle_shards(node, store, none, Version(1), Goal::Raised).await;
             asked.unwrap_err()
         };
         let refused = ask(&address).await;

@@ -34,12 +34,12 @@ mod within;
 use std::sync::Arc;
 
 use simshard_cluster::ClusterLayout;
-use simshard_proto::endpoint::channel_to;
 use simshard_proto::shard::v1 as pb;
 use simshard_proto::shard_into;
 use simshard_storage::Pinned;
 use simshard_topology::replication::{Epoch, Role, ShardRecord, StoreId};
 use simshard_topology::{CorpusUid, ShardId, ShardSet, Version};
+use simshard_transport::Dialer;
 use tokio::sync::mpsc;
 use tonic::Status;
 use tracing::warn;
@@ -49,7 +49,7 @@ use crate::error::NodeError;
 use between::Between;
 pub(crate) use cells::sum_cells;
 pub use client::{
-    ReplicaState, ScrubDifference, ScrubError, ScrubOptions, ScrubSummary, compare_shard,
+    Asked, ReplicaState, ScrubDifference, ScrubError, ScrubOptions, ScrubSummary, compare_shard,
     scrub_shard, settle_shards, sum_cells_of,
 };
 use differences::Compared;
@@ -63,6 +63,8 @@ pub const MOST_DIFFERENCES: u32 = 65_536;
 
 /// A shard that the store of this process holds in sync.
 pub(crate) struct OwnShard {
+    /// How the others are reached.
+    pub(crate) dialer: Dialer,
     pub(crate) engine: Arc<Engine>,
     pub(crate) layout: Arc<ClusterLayout>,
     pub(crate) id: ShardId,
@@ -73,11 +75,25 @@ pub(crate) struct OwnShard {
 }
 
 impl OwnShard {
+    /// A replica of any shard.
+    fn replica(&self, store: StoreId) -> Result<Replica, Status> {
+        let node = self.layout.node_of(store).ok_or_else(|| {
+            Status::unavailable(format!("store {store} is in sync, and is not registered"))
+        })?;
+        let channel = self.dialer.channel_to(&node.address);
+        Ok(Replica {
+            store,
+            address: node.address.clone(),
+            // It may register another one.
+            channel: channel.map_err(|status| Status::failed_precondition(status.message()))?,
+        })
+    }
+
     /// The replicas of the shard, which are to be compared.
     fn replicas(&self, versions: Compared, most: usize) -> Result<Replicas, Status> {
         let in_sync = self.record.in_sync.iter().map(|entry| entry.store);
         let others = in_sync.filter(|store| *store != self.store);
-        let others = others.map(|store| replica(&self.layout, store));
+        let others = others.map(|store| self.replica(store));
         let mut others = others.collect::<Result<Vec<Replica>, Status>>()?;
         others.sort_unstable_by_key(|replica| replica.store);
         Ok(Replicas {
@@ -94,12 +110,14 @@ impl OwnShard {
 /// Scrubs a shard, as a request says, and answers what comes of it, as it comes.
 pub(crate) fn scrub(
     engine: &Arc<Engine>,
+    dialer: &Dialer,
     layout: Arc<ClusterLayout>,
     request: &pb::ScrubShardRequest,
 ) -> Result<mpsc::Receiver<Result<pb::ScrubShardResponse, Status>>, Status> {
     let shard = shard_into("shard", request.shard)?;
     let (store, record) = held(engine, shard, &request.store)?;
     let own = OwnShard {
+        dialer: dialer.clone(),
         engine: Arc::clone(engine),
         layout,
         id: shard,
@@ -192,19 +210,6 @@ fn pin(engine: &Engine, shard: ShardId, epoch: Epoch) -> Result<Pinned, NodeErro
     let pinned = engine.store().pin(shard, epoch)?;
     let pinned = pinned.filter(|pinned| pinned.pin.at == epoch);
     pinned.ok_or_else(|| NodeError::WrongEpoch(ShardSet::from_iter([shard])))
-}
-
-fn replica(layout: &ClusterLayout, store: StoreId) -> Result<Replica, Status> {
-    let node = layout.node_of(store).ok_or_else(|| {
-        Status::unavailable(format!("store {store} is in sync, and is not registered"))
-    })?;
-    Ok(Replica {
-        store,
-        address: node.address.clone(),
-        // It may register another one.
-        channel: channel_to(&node.address)
-            .map_err(|status| Status::failed_precondition(status.message()))?,
-    })
 }
 
 /// Documents that differ of which the node takes note at once.

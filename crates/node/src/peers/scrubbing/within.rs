@@ -16,7 +16,7 @@ use super::elements::Replica;
 use super::reading::{Reading, Replicas};
 use super::repairs::{repair, repair_own, repairs};
 use super::telling::{Place, Telling};
-use super::{OwnShard, most, replica};
+use super::{OwnShard, most};
 
 /// Between two readings of the same documents: what was on its way has come by then.
 const CONFIRM_PAUSE: Duration = Duration::from_secs(1);
@@ -34,7 +34,7 @@ impl Within {
     pub(super) fn new(own: &OwnShard, request: &pb::ScrubShardRequest) -> Result<Self, Status> {
         let learners = own.record.learners.iter();
         // One that cannot be reached will be dropped.
-        let learners = learners.filter_map(|learner| replica(&own.layout, learner.store).ok());
+        let learners = learners.filter_map(|learner| own.replica(learner.store).ok());
         let versions = Compared {
             until: Version(request.compared_version),
             settled: own.record.settled,

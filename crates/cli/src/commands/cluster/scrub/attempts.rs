@@ -6,13 +6,14 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
-use simshard_cluster::{KeyValueStore, MetadataError, RegisteredStore};
-use simshard_node::ScrubError;
+use simshard_cluster::{MetadataError, RegisteredStore};
+use simshard_node::{Asked, ScrubError};
 use simshard_topology::replication::StoreId;
 use simshard_topology::{ShardId, ShardSet};
 use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
 
+use super::super::access::ClusterAccess;
 use super::super::patience::patiently;
 use super::manner::problem_of;
 use super::places::Places;
@@ -24,12 +25,12 @@ pub(super) const PATIENCE: u32 = 10;
 /// Between two readings.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// How long a reading is awaited while the metadata is away.
+/// How long a reading is awaited.
 const READING_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Attempts of one phase of the command, with the newest places that were read.
 pub(super) struct Attempts<'a> {
-    keys: &'a dyn KeyValueStore,
+    access: &'a ClusterAccess,
     read: watch::Sender<Reading>,
     /// By the stores that have not done their part since: where a node stays away, each shard would wait for it.
     failing: RefCell<BTreeMap<StoreId, Failing>>,
@@ -39,24 +40,30 @@ pub(super) struct Attempts<'a> {
 struct Reading {
     number: u64,
     places: Arc<Places>,
+    /// Why the last one failed, if it did: then the places are those of before.
+    failure: Option<MetadataError>,
 }
 
-/// Readings that were awaited in vain.
-#[derive(Clone, Copy, Default)]
+/// A store that does not do its part.
+#[derive(Default)]
 struct Failing {
-    readings: u32,
+    /// Readings that were awaited in vain.
+    in_vain: u32,
     /// The last one, which counts once for all shards.
     last: u64,
+    /// Why it failed last.
+    problem: String,
 }
 
 impl<'a> Attempts<'a> {
-    pub(super) async fn begin(keys: &'a dyn KeyValueStore) -> Result<Self, MetadataError> {
-        let places = patiently(async || Places::read(keys).await).await?;
+    pub(super) async fn begin(access: &'a ClusterAccess) -> Result<Self, MetadataError> {
+        let places = patiently(async || Places::read(access.keys()).await).await?;
         Ok(Self {
-            keys,
+            access,
             read: watch::Sender::new(Reading {
                 number: 0,
                 places: Arc::new(places),
+                failure: None,
             }),
             failing: RefCell::default(),
         })
@@ -73,13 +80,25 @@ impl<'a> Attempts<'a> {
     async fn follow(&self) -> Infallible {
         loop {
             sleep(PAUSE).await;
-            // While the metadata is away, nodes stay in the records.
-            if let Ok(places) = Places::read(self.keys).await {
-                self.read.send_modify(|read| {
-                    read.number += 1;
-                    read.places = Arc::new(places);
-                });
-            }
+            let places = Places::read(self.access.keys()).await;
+            self.read.send_modify(|read| {
+                read.number += 1;
+                read.failure = match places {
+                    Ok(places) => {
+                        read.places = Arc::new(places);
+                        None
+                    }
+                    Err(error) => Some(error),
+                };
+            });
+        }
+    }
+
+    /// A node, to be asked.
+    pub(super) fn asked<'b>(&'b self, store: &'b RegisteredStore) -> Asked<'b> {
+        Asked {
+            dialer: &self.access.dialer,
+            address: &store.address,
         }
     }
 
@@ -123,6 +142,9 @@ impl<'a> Attempts<'a> {
             let Some(reader) = places.reader(shard) else {
                 return Err(ScrubError::unregistered().to_string());
             };
+            if let Some(problem) = self.given_up(reader.id) {
+                return Err(problem);
+            }
             let error = match attempt(&places, reader).await {
                 Ok(done) => {
                     self.failing.borrow_mut().remove(&reader.id);
@@ -130,15 +152,15 @@ impl<'a> Attempts<'a> {
                 }
                 Err(error) => error,
             };
-            let is_left = in_vain < PATIENCE && self.readings_in_vain(reader.id) < PATIENCE;
-            if !error.may_succeed_later || !is_left {
-                return Err(problem_of(reader, &error));
+            let problem = self.problem_of(reader, &error);
+            if !error.may_succeed_later || in_vain == PATIENCE {
+                return Err(problem);
             }
             if self.has_changed(&places, shards).await {
                 in_vain = 0;
             } else {
                 in_vain += 1;
-                self.note_in_vain(reader.id);
+                self.note_in_vain(reader.id, problem);
             }
         }
     }
@@ -149,24 +171,36 @@ impl<'a> Attempts<'a> {
         if since.have_changed(&read.borrow().places, shards) {
             return true;
         }
-        // While the metadata is away, a node may come back.
+        // A reading may wait for the metadata as long as it likes.
         let _ = timeout(READING_TIMEOUT, read.changed()).await;
         since.have_changed(&read.borrow().places, shards)
     }
 
-    fn readings_in_vain(&self, store: StoreId) -> u32 {
-        let failing = self.failing.borrow();
-        failing.get(&store).map_or(0, |failing| failing.readings)
+    /// Why a store did not do its part, and that the metadata is away, if it is: then no node leaves the records.
+    fn problem_of(&self, reader: &RegisteredStore, error: &ScrubError) -> String {
+        let problem = problem_of(reader, error);
+        match &self.read.borrow().failure {
+            Some(failure) => format!("{problem}; and the metadata cannot be read: {failure}"),
+            None => problem,
+        }
     }
 
-    fn note_in_vain(&self, store: StoreId) {
+    /// Why a store is not asked any more.
+    fn given_up(&self, store: StoreId) -> Option<String> {
+        let failing = self.failing.borrow();
+        let failing = failing.get(&store)?;
+        (failing.in_vain >= PATIENCE).then(|| failing.problem.clone())
+    }
+
+    fn note_in_vain(&self, store: StoreId, problem: String) {
         let number = self.read.borrow().number;
         let mut failing = self.failing.borrow_mut();
         let failing = failing.entry(store).or_default();
-        if failing.readings == 0 || failing.last != number {
+        if failing.in_vain == 0 || failing.last != number {
             *failing = Failing {
-                readings: failing.readings + 1,
+                in_vain: failing.in_vain + 1,
                 last: number,
+                problem,
             };
         }
     }

@@ -7,10 +7,11 @@ use std::collections::BTreeMap;
 
 use futures_util::{StreamExt, TryStreamExt, stream};
 use serde_json::{Map, Value, json};
-use simshard_cluster::{CorpusState, KeyValueStore, RegisteredStore, recorded_corpora};
+use simshard_cluster::{CorpusState, RegisteredStore, recorded_corpora};
 use simshard_node::{ScrubDifference, ScrubError, compare_shard, sum_cells_of};
 use simshard_topology::{CorpusUid, ShardId, ShardSet, Version};
 
+use super::super::access::ClusterAccess;
 use super::super::patience::patiently;
 use super::attempts::Attempts;
 use super::manner::{Manner, SHOWN, state_text, state_value};
@@ -96,11 +97,11 @@ impl Outcome {
 
 /// Compares these shards with all others: those whose sums differ.
 pub(super) async fn compare(
-    keys: &dyn KeyValueStore,
+    access: &ClusterAccess,
     manner: Manner,
     within: ShardSet,
 ) -> anyhow::Result<Outcomes> {
-    let comparison = Comparison::begin(keys, manner).await?;
+    let comparison = Comparison::begin(access, manner).await?;
     let compared = async {
         let mut outcomes = Outcomes::default();
         let mut sums: BTreeMap<ShardId, Sums> = BTreeMap::new();
@@ -122,11 +123,11 @@ pub(super) async fn compare(
 /// Compares these shards with all others, whatever their sums: most of them lack what the others have. Answers what came of
 /// it by the lower shard of each pair.
 pub(super) async fn compare_all(
-    keys: &dyn KeyValueStore,
+    access: &ClusterAccess,
     manner: Manner,
     within: ShardSet,
 ) -> anyhow::Result<BTreeMap<ShardId, Outcome>> {
-    let comparison = Comparison::begin(keys, manner).await?;
+    let comparison = Comparison::begin(access, manner).await?;
     let (pairs, mut outcomes) = (all(within), BTreeMap::new());
     let compared = comparison.compare(&pairs, &mut outcomes);
     comparison.attempts.during(compared).await?;
@@ -163,15 +164,15 @@ struct Comparison<'a> {
 }
 
 impl<'a> Comparison<'a> {
-    async fn begin(keys: &'a dyn KeyValueStore, manner: Manner) -> anyhow::Result<Self> {
-        let corpora = patiently(async || recorded_corpora(keys).await).await?;
+    async fn begin(access: &'a ClusterAccess, manner: Manner) -> anyhow::Result<Self> {
+        let corpora = patiently(async || recorded_corpora(access.keys()).await).await?;
         let live = corpora
             .records()
             .filter(|record| record.state == CorpusState::Live);
         Ok(Self {
             manner,
             corpora: live.map(|record| record.uid).collect(),
-            attempts: Attempts::begin(keys).await?,
+            attempts: Attempts::begin(access).await?,
         })
     }
 
@@ -215,7 +216,13 @@ impl<'a> Comparison<'a> {
         let only = ShardSet::from_iter([shard]);
         let attempts = &self.attempts;
         let sum = async |_: &Places, reader: &RegisteredStore| {
-            let summed = sum_cells_of(&reader.address, reader.id, shard, &self.corpora, versions);
+            let summed = sum_cells_of(
+                attempts.asked(reader),
+                reader.id,
+                shard,
+                &self.corpora,
+                versions,
+            );
             attempts.while_held(&[(shard, reader.id)], summed).await
         };
         attempts.repeat(shard, only, sum).await
@@ -262,8 +269,8 @@ impl<'a> Comparison<'a> {
         };
         let (options, corpora) = (self.manner.options, &self.corpora);
         let others = ShardSet::from_iter([other]);
-        let (address, store) = (&reader.address, reader.id);
-        let compared = compare_shard(address, store, shard, others, corpora, options, visit);
+        let (node, store) = (self.attempts.asked(reader), reader.id);
+        let compared = compare_shard(node, store, shard, others, corpora, options, visit);
         let holders = places.holders(ShardSet::from_iter([shard, other]));
         let compared = self.attempts.while_held(&holders, compared).await;
         if differences > 0 {

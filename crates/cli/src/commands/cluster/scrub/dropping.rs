@@ -6,11 +6,12 @@ use std::time::Duration;
 use anyhow::bail;
 use futures_util::future::{join_all, try_join_all};
 use serde_json::json;
-use simshard_cluster::{Feature, KeyValueStore, RegisteredStore, require};
+use simshard_cluster::{Feature, RegisteredStore, require};
 use simshard_node::{Goal, ScrubError, settle_shards};
 use simshard_runtime::terminal::counted;
 use simshard_topology::{ShardId, ShardSet, Version};
 
+use super::super::access::ClusterAccess;
 use super::super::patience::patiently;
 use super::attempts::{Attempts, PATIENCE};
 use super::places::Places;
@@ -24,7 +25,7 @@ const AT_ONCE: usize = 16;
 
 /// Tombstones up to a version, which are to be dropped.
 pub(super) struct Dropping<'a> {
-    keys: &'a dyn KeyValueStore,
+    access: &'a ClusterAccess,
     /// How old they are at least.
     age: Duration,
     until: Version,
@@ -36,7 +37,7 @@ impl<'a> Dropping<'a> {
     /// # Errors
     /// If a node does not answer, or its clock is behind that version.
     pub(super) async fn begin(
-        keys: &'a dyn KeyValueStore,
+        access: &'a ClusterAccess,
         age: Duration,
         until: Version,
     ) -> anyhow::Result<Self> {
@@ -44,8 +45,8 @@ impl<'a> Dropping<'a> {
             let problem = "--drop-tombstones needs --settled-seconds of 1 or more";
             return Err(UsageError(problem.to_owned()).into());
         }
-        patiently(async || require(keys, Feature::Floors).await).await?;
-        let dropping = Self { keys, age, until };
+        patiently(async || require(access.keys(), Feature::Floors).await).await?;
+        let dropping = Self { access, age, until };
         // All clocks are compared before the first shard depends on it.
         dropping.compare_clocks().await?;
         let left = dropping
@@ -62,14 +63,14 @@ impl<'a> Dropping<'a> {
 
     /// Has each node compare the version with its clock, again and again while one has just died.
     async fn compare_clocks(&self) -> anyhow::Result<()> {
-        let attempts = Attempts::begin(self.keys).await?;
+        let attempts = Attempts::begin(self.access).await?;
         let compared = async {
             let mut in_vain = 0;
             loop {
                 let places = attempts.places();
                 let compared = places.in_sync().map(async |store| {
-                    let (address, none) = (&store.address, ShardSet::EMPTY);
-                    let compared = settle_shards(address, store.id, none, self.until, Goal::Raised);
+                    let (node, none) = (attempts.asked(store), ShardSet::EMPTY);
+                    let compared = settle_shards(node, store.id, none, self.until, Goal::Raised);
                     let compared = compared.await;
                     compared.map_err(|error| (store.node.clone(), error))
                 });
@@ -116,7 +117,7 @@ impl<'a> Dropping<'a> {
 
     /// Has the nodes of all shards bring them to the goal, again and again while that helps. Answers why some have not come.
     async fn reach(&self, what: &str, goal: Goal) -> anyhow::Result<BTreeMap<ShardId, String>> {
-        let attempts = Attempts::begin(self.keys).await?;
+        let attempts = Attempts::begin(self.access).await?;
         let reached = self.reach_by(&attempts, what, goal);
         Ok(attempts.during(reached).await)
     }
@@ -168,7 +169,7 @@ impl<'a> Dropping<'a> {
         let shards: Vec<ShardId> = shards.iter().collect();
         for some in shards.chunks(AT_ONCE) {
             let asked = some.iter().copied().collect();
-            let reached = settle_shards(&store.address, store.id, asked, self.until, goal);
+            let reached = settle_shards(attempts.asked(store), store.id, asked, self.until, goal);
             let reached = attempts.while_held(&places.holders(asked), reached).await;
             answers.extend(some.iter().map(|shard| {
                 let problem = match &reached {

@@ -19,6 +19,8 @@ pub(super) struct Outcome {
     pub(super) shard: ShardId,
     /// What was compared, or why nothing was.
     pub(super) summary: Result<ScrubSummary, String>,
+    /// Documents that attempts repaired before they failed.
+    repaired_before: u64,
     /// Some of the documents that differ, as a user is told of them.
     pub(super) shown: Vec<String>,
 }
@@ -66,6 +68,7 @@ impl Comparison<'_> {
         self.bar.inc(1);
         Ok(Outcome {
             shard,
+            repaired_before: told.repaired_before,
             summary: summary.map(|summary| ScrubSummary {
                 differences: summary.differences + told.repaired_before,
                 repaired: summary.repaired + told.repaired_before,
@@ -95,7 +98,13 @@ impl Comparison<'_> {
             }
         };
         let options = self.manner.options;
-        let scrubbed = scrub_shard(&reader.address, reader.id, shard, options, visit);
+        let scrubbed = scrub_shard(
+            self.attempts.asked(reader),
+            reader.id,
+            shard,
+            options,
+            visit,
+        );
         let holders = places.holders(ShardSet::from_iter([shard]));
         let scrubbed = self.attempts.while_held(&holders, scrubbed).await;
         if scrubbed.is_err() {
@@ -164,8 +173,8 @@ impl Outcome {
             Err(_) => Row {
                 nodes: Vec::new(),
                 state: "not compared",
-                differences: 0,
-                repaired: 0,
+                differences: self.repaired_before,
+                repaired: self.repaired_before,
             },
         }
     }
