@@ -51,8 +51,8 @@ export type Code = keyof typeof codes;
 interface Details {
   code: Code;
   reason?: Reason | undefined;
-  metadata?: Record<string, string>;
-  fields?: string[];
+  metadata?: Readonly<Record<string, string>>;
+  fields?: readonly string[];
   retryDelayMs?: number | undefined;
   isPassing?: boolean;
   cause?: unknown;
@@ -67,7 +67,7 @@ export class SimshardError extends Error {
   readonly reason: Reason | undefined;
   /** Values of the reason, for programs. */
   readonly metadata: Readonly<Record<string, string>>;
-  /** The fields that are wrong, by `google.rpc.BadRequest`: `texts[3]`, say. */
+  /** The fields that are wrong, by `google.rpc.BadRequest`: `texts[3]`, say, counted in the input of a stream. */
   readonly fields: readonly string[];
   /** When to send the same request again, by `google.rpc.RetryInfo`. */
   readonly retryDelayMs: number | undefined;
@@ -82,6 +82,17 @@ export class SimshardError extends Error {
     this.fields = details.fields ?? [];
     this.retryDelayMs = details.retryDelayMs;
     this.isPassing = details.isPassing ?? details.retryDelayMs !== undefined;
+  }
+
+  /** The same with the positions of the input, where the batch that failed begins at `first`. */
+  countedFrom(first: number): SimshardError {
+    const moved = (text: string): string =>
+      text.replace(/\b(texts|ids|fingerprints)\[(\d+)\]/g, (_, column: string, position: string) => {
+        return `${column}[${Number(position) + first}]`;
+      });
+    const { code, reason, metadata, retryDelayMs, isPassing, cause } = this;
+    const fields = this.fields.map(moved);
+    return new SimshardError(moved(this.message), { code, reason, metadata, fields, retryDelayMs, isPassing, cause });
   }
 
   /** The nodes that the failure is about, if the server named any. */

@@ -18,8 +18,14 @@ import { fromStatus, malformed, noAnswer, SimshardError } from "./errors.js";
 import { Patience } from "./patience.js";
 import { Bell, sleep } from "./waiting.js";
 
+/** A part of the input. */
+export interface Placed {
+  /** The position of its first element in the input. */
+  start: number;
+}
+
 /** What differs between streams. */
-export interface Kind<B, Q, A extends { sequence: bigint }> {
+export interface Kind<B extends Placed, Q, A extends { sequence: bigint }> {
   /** Opens a stream. */
   open(): ClientDuplexStream<Q, A>;
   /** The message for a batch. */
@@ -46,7 +52,7 @@ export interface BatchSource<B> {
 }
 
 /** Sends the batches of a source, and yields each with its answer, in their order. */
-export async function* resending<B, Q, A extends { sequence: bigint }>(
+export async function* resending<B extends Placed, Q, A extends { sequence: bigint }>(
   source: BatchSource<B>,
   kind: Kind<B, Q, A>,
   settings: Settings,
@@ -66,7 +72,7 @@ interface InFlight<Q, A> {
   failure: Error | undefined;
 }
 
-class Resending<B, Q, A extends { sequence: bigint }> {
+class Resending<B extends Placed, Q, A extends { sequence: bigint }> {
   readonly #source: BatchSource<B>;
   readonly #kind: Kind<B, Q, A>;
   readonly #settings: Settings;
@@ -202,7 +208,10 @@ class Resending<B, Q, A extends { sequence: bigint }> {
   async #recover(error: SimshardError): Promise<void> {
     this.#leave();
     // No batch waits for an answer.
-    if (this.#window.length === 0) return;
+    const [oldest] = this.#window;
+    if (!oldest) return;
+    // Batches are answered in their order.
+    error = error.countedFrom(oldest.batch.start);
     if (error.reason === "ANSWER_TOO_LARGE" && this.#splitOldest()) return;
     // A server that did not have the time says it a moment before we would.
     const now = Date.now();

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 
-import { Client, type Corpus } from "@simshard/client";
+import { Client, SimshardError, type Corpus } from "@simshard/client";
 
 import { Server } from "./server.js";
 
@@ -132,4 +132,22 @@ test("other wrong arguments are refused by name", async () => {
   for (const router of ["", "127.0.0.1", "ftp://127.0.0.1:7460", "https://127.0.0.1:7460/corpora", "http://127.0.0.1:7460/corpora", "a:b"]) {
     assert.throws(() => new Client(router), { name: "TypeError", message: /is no router such as/ }, router);
   }
+});
+
+test("an error of a stream has the position in its input, not in a batch of it", async () => {
+  async function refused(stream: AsyncIterable<unknown>, field: string): Promise<void> {
+    await assert.rejects(drained(stream), (error) => {
+      assert.ok(error instanceof SimshardError);
+      assert.deepEqual(error.fields, [field]);
+      assert.ok(error.message.includes(field), error.message);
+      assert.equal(error.reason, "INVALID_REQUEST");
+      return true;
+    });
+  }
+  const many = new Array<string>(9000).fill("two words");
+  await refused(corpus.findStream([...many, "!"]), "texts[9000]");
+  await refused(corpus.findFirstStream([1n, 2n, "two words", "!"]), "texts[3]");
+  await refused(corpus.findStream([...many.slice(0, 4), "!"], { batchSize: 2 }), "texts[4]");
+  const documents = many.map((text) => ({ text }));
+  await refused(corpus.removeStream([...documents, { text: "!" }]), "texts[9000]");
 });

@@ -8,6 +8,8 @@ use std::time::Duration;
 
 use pyo3::{PyErr, PyResult, Python};
 
+use crate::threads::threads;
+
 /// How often signals are looked for.
 pub(crate) const INTERVAL: Duration = Duration::from_millis(50);
 
@@ -31,10 +33,10 @@ impl Interrupted {
     }
 }
 
-/// Does work on another thread, and looks for signals meanwhile. The work asks now and then whether it goes on.
+/// Does work on the threads that all share, and looks for signals meanwhile. The work asks now and then whether it goes on.
 ///
 /// # Errors
-/// What the handler of a signal raises, such as `KeyboardInterrupt`.
+/// What the handler of a signal raises, such as `KeyboardInterrupt`. Else if there can be no threads.
 ///
 /// # Panics
 /// If the work does.
@@ -42,14 +44,14 @@ pub(crate) fn interruptible<T: Send>(
     py: Python<'_>,
     work: impl FnOnce(&Interrupted) -> T + Send,
 ) -> PyResult<T> {
-    let interrupted = Interrupted::default();
+    let (interrupted, threads) = (Interrupted::default(), threads()?);
     let (done, ends) = mpsc::channel::<()>();
     py.detach(move || {
         thread::scope(|scope| {
             let worker = scope.spawn(|| {
                 // Its end, a panic too, is what the other side waits for.
                 let _done = done;
-                work(&interrupted)
+                threads.install(|| work(&interrupted))
             });
             let mut raised: Option<PyErr> = None;
             while ends.recv_timeout(INTERVAL) == Err(RecvTimeoutError::Timeout) {

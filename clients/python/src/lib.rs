@@ -10,6 +10,7 @@ mod fingerprints;
 mod interruptible;
 mod pairs;
 mod recipes;
+mod threads;
 
 use pyo3::pymodule;
 

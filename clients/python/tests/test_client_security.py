@@ -70,7 +70,9 @@ def test_a_token_opens_what_its_role_is_for(program: Path, tmp_path: Path) -> No
     tokens, secret = tmp_path / "tokens.toml", tmp_path / "reader.token"
     make = ["token", "new", "reader", "--role", "read", "--token-file", str(secret), "--tokens", str(tokens)]
     subprocess.run([program, *make], check=True)
-    token = secret.read_text().strip()
+    # The file ends with the end of a line.
+    token = secret.read_text()
+    assert token.endswith("\n")
     with Process(program, "--listen", "127.0.0.1:0", "--tokens", str(tokens)) as server:
         with Client(server.listens, token=token) as client:
             assert [corpus.name for corpus in client.list_corpora()] == ["default"]
@@ -85,7 +87,7 @@ def test_a_token_opens_what_its_role_is_for(program: Path, tmp_path: Path) -> No
 
         assert asyncio.run(names()) == ["default"]
     for address, wrong, problem in (
-        ("127.0.0.1:7460", f"{token}\n", "no token has"),
+        ("127.0.0.1:7460", f"{token}a", "no token has"),
         ("127.0.0.1:7460", "", "no token has"),
         ("router:7460", token, "by https:// only"),
         ("http://10.0.0.1:7460", token, "by https:// only"),

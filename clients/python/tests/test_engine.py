@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 import resource
 import signal
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -224,3 +226,28 @@ def test_other_threads_run_meanwhile() -> None:
     done.set()
     counter.join()
     assert after - before > 1_000
+
+
+FORKED = """
+import multiprocessing
+import simshard
+
+texts = [f"text {number} of some" for number in range(1000)]
+
+
+def work(part):
+    fingerprints = simshard.fingerprint(part)
+    simshard.dedup(part)
+    corpus = simshard.Corpus()
+    corpus.insert_bulk(fingerprints)
+    return len(simshard.find_pairs(fingerprints, distance=3)), len(corpus.find_all_bulk(fingerprints).query)
+
+
+before = work(texts)
+with multiprocessing.get_context("fork").Pool(2) as pool:
+    assert pool.map(work, [texts] * 4) == [before] * 4
+"""
+
+
+def test_a_forked_process_works_like_its_parent() -> None:
+    subprocess.run([sys.executable, "-W", "ignore", "-c", FORKED], check=True, timeout=120)

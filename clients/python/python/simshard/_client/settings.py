@@ -64,8 +64,12 @@ def access_of(address: str, ca: File | None, cert: File | None, key: File | None
     """Read the files that TLS needs."""
     has_tls = address.startswith("https://")
     if token is not None:
+        if not isinstance(token, str):
+            raise TypeError("the token has to be a str: the text of its file")
+        # An editor ends a file with the end of a line.
+        token = token.strip()
         if not fullmatch("[!-~]+", token):
-            raise ValueError("the token has characters that no token has: give the text of its file, stripped")
+            raise ValueError("the token is empty, or has characters that no token has: give the text of its file")
         if not has_tls and not is_this_machine(target_of(address)):
             raise ValueError("a token goes by https:// only, or to this machine: without TLS others can read it")
     files = {"ca": (ca, b"CERTIFICATE-----"), "cert": (cert, b"CERTIFICATE-----"), "key": (key, b"PRIVATE KEY-----")}

@@ -95,6 +95,11 @@ def error_of(failure: Any, address: str) -> SimshardError:
         )
     if code in CONNECTION_CODES:
         advice = "start one with `simshard serve`, in a cluster with `simshard serve router`"
+        if address.startswith("https://"):
+            # gRPC tells of the address that it tried last, which need not be the one with the router.
+            advice += ", or see that `ca` signed its certificate, which names this host, and that `cert` and `key` fit"
+        else:
+            advice += ", or if it has TLS, begin its address with https://"
         return NoRouter(f"no router answers at {address}: {advice} ({message})", code=code)
     if code == grpc.StatusCode.DEADLINE_EXCEEDED.name:
         return DeadlineTooShort(f"the router at {address} did not answer in time: allow more", code=code)

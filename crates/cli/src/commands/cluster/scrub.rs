@@ -194,10 +194,13 @@ fn conclude(
     } else {
         ": repair them with --repair"
     };
-    if left > 0 || has_more {
+    if left > 0 {
         let more = if has_more { "more than " } else { "" };
         let documents = counted(left, "document");
         problems.push(format!("replicas differ in {more}{documents}{advice}"));
+    } else if has_more {
+        let problem = "more documents changed meanwhile than --most-differences takes note of, so not all were compared: run this command again";
+        problems.push(problem.to_owned());
     }
     let left: u64 = between.values().map(between::Outcome::left).sum();
     if left > 0 {
