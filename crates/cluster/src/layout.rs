@@ -309,6 +309,7 @@ mod tests {
             "http://127.0.0.1:7470",
             "http://[::1]:7470",
             "http://n1.lan:1",
+            "https://n1.lan:1",
         ] {
             assert!(parse_address(address).is_ok(), "{address}");
         }
@@ -326,7 +327,9 @@ mod tests {
             "http://h:1/path",
             "http://h:1?query",
             "http://user@h:1",
-            "https://h:1",
+            "https://h",
+            "https://h:1/path",
+            "ftp://h:1",
             "HTTP://h:1 ",
             "http://a b:1",
         ];
