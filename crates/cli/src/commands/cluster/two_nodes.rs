@@ -14,8 +14,9 @@ pub(super) const STORES: [StoreId; 2] = [StoreId([1; 16]), StoreId([2; 16])];
 pub(super) async fn two_nodes() -> ClusterAccess {
     let keys = Arc::new(MemoryKeyValues::new());
     let nodes = ["n1", "n2"].map(|name| NodeId::new(name).unwrap());
-    for (id, node) in STORES.into_iter().zip(nodes.clone()) {
-        let address = format!("http://{node}:9");
+    for (port, (id, node)) in (1..).zip(STORES.into_iter().zip(nodes.clone())) {
+        // Nothing listens there.
+        let address = format!("http://127.0.0.1:{port}");
         let store = RegisteredStore::new(id, node, address);
         register(&*keys, &store).await.unwrap();
     }

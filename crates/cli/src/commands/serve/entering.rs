@@ -177,9 +177,10 @@ fn registered(
     role: &NodeRole,
     socket: &TcpSocket,
 ) -> anyhow::Result<RegisteredStore> {
+    let scheme = dialer_of(role).scheme();
     let address = match &role.presence.address {
-        Some(address) => address.clone(),
-        None => reachable(dialer_of(role).scheme(), socket.local_addr()?)?,
+        Some(address) => check_scheme(scheme, address)?.to_owned(),
+        None => reachable(scheme, socket.local_addr()?)?,
     };
     Ok(RegisteredStore {
         next_generation: claim.next_generation,
@@ -190,6 +191,19 @@ fn registered(
     })
 }
 
+/// Refuses an address at which the other processes would not reach this one: its certificates make the difference.
+fn check_scheme<'a>(scheme: &str, address: &'a str) -> Result<&'a str, UsageError> {
+    if address
+        .split_once("://")
+        .is_some_and(|(given, _)| given != scheme)
+    {
+        return Err(UsageError(format!(
+            "--address {address} has to start with {scheme}://: a node has TLS if it has certificates (--cluster-cert), and else none"
+        )));
+    }
+    Ok(address)
+}
+
 /// The URL of a node that other processes reach where it listens.
 fn reachable(scheme: &str, listens: SocketAddr) -> Result<String, UsageError> {
     if listens.ip().is_unspecified() {
@@ -198,4 +212,23 @@ fn reachable(scheme: &str, listens: SocketAddr) -> Result<String, UsageError> {
         )));
     }
     Ok(format!("{scheme}://{listens}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_has_tls_if_the_node_has() {
+        for (scheme, address) in [("http", "http://n1:7470"), ("https", "https://n1:7470")] {
+            assert_eq!(check_scheme(scheme, address).unwrap(), address);
+        }
+        for (scheme, address) in [("http", "https://n1:7470"), ("https", "http://n1:7470")] {
+            let refused = check_scheme(scheme, address).unwrap_err().to_string();
+            assert!(
+                refused.contains(&format!("start with {scheme}://")),
+                "{refused}"
+            );
+        }
+    }
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use simshard_cluster::{MetadataError, RegisteredStore};
-use simshard_node::{Asked, ScrubError};
+use simshard_node::{Asked, ScrubError, answers};
 use simshard_topology::replication::StoreId;
 use simshard_topology::{ShardId, ShardSet};
 use tokio::sync::watch;
@@ -142,7 +142,9 @@ impl<'a> Attempts<'a> {
             let Some(reader) = places.reader(shard) else {
                 return Err(ScrubError::unregistered().to_string());
             };
-            if let Some(problem) = self.given_up(reader.id) {
+            if let Some(problem) = self.given_up(reader.id)
+                && !answers(&self.access.dialer, &reader.address, reader.id).await
+            {
                 return Err(problem);
             }
             let error = match attempt(&places, reader).await {
@@ -153,7 +155,8 @@ impl<'a> Attempts<'a> {
                 Err(error) => error,
             };
             let problem = self.problem_of(reader, &error);
-            if !error.may_succeed_later || in_vain == PATIENCE {
+            let is_left = in_vain < PATIENCE && self.given_up(reader.id).is_none();
+            if !error.may_succeed_later || !is_left {
                 return Err(problem);
             }
             if self.has_changed(&places, shards).await {
@@ -185,7 +188,7 @@ impl<'a> Attempts<'a> {
         }
     }
 
-    /// Why a store is not asked any more.
+    /// Why a store gets one attempt for each shard, and none while it does not answer at all. It may fail for one shard alone.
     fn given_up(&self, store: StoreId) -> Option<String> {
         let failing = self.failing.borrow();
         let failing = failing.get(&store)?;

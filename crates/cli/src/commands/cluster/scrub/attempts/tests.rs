@@ -5,7 +5,6 @@ use std::future::pending;
 
 use simshard_cluster::force;
 use simshard_topology::ShardId;
-use tokio::time::Instant;
 
 use super::super::super::access::ClusterAccess;
 use super::super::super::two_nodes::{STORES, two_nodes};
@@ -107,16 +106,14 @@ async fn attempts_end_once_no_reading_changes_anything_however_long_each_takes()
                 failed(&attempts, SHARD, async || sleep(takes).await).await,
                 PATIENCE
             );
-            let began = Instant::now();
             let places = attempts.places();
             let of_node = |shard| places.reader(shard).map(|store| store.id);
             let others = ShardId::all().filter(|other| of_node(*other) == of_node(SHARD));
             assert!(others.clone().count() > 100);
             for other in others {
                 let made = failed(&attempts, other, async || ()).await;
-                assert_eq!(made, 0, "the node was given up");
+                assert_eq!(made, 0, "the node does not answer");
             }
-            assert_eq!(began.elapsed(), Duration::ZERO);
         })
         .await;
     }
