@@ -15,23 +15,29 @@ struct Texts<'py> {
     which: PyReadonlyArray1<'py, i64>,
     starts: PyReadonlyArray1<'py, i64>,
     ends: PyReadonlyArray1<'py, i64>,
+    is_null: PyReadonlyArray1<'py, bool>,
 }
 
 impl Texts<'_> {
-    /// The texts, each checked to lie in its buffer and to be UTF-8.
-    fn strings(&self) -> PyResult<Vec<&str>> {
+    /// The texts, each checked to lie in its buffer and to be UTF-8; `None` for null.
+    fn strings(&self) -> PyResult<Vec<Option<&str>>> {
         let buffers = self.buffers.iter().map(|buffer| buffer.as_slice());
         let buffers: Vec<&[u8]> = buffers.collect::<Result<_, _>>()?;
         let starts = self.starts.as_array();
         let ends = self.ends.as_array();
         let places = self.which.as_array();
-        let places = places.iter().zip(&starts).zip(&ends).enumerate();
-        let text = |(row, ((&buffer, &start), &end))| {
+        let is_null = self.is_null.as_array();
+        let places = places.iter().zip(&starts).zip(&ends).zip(&is_null);
+        let text = |(row, (((&buffer, &start), &end), &is_null))| {
+            if is_null {
+                return Ok(None);
+            }
             let octets = slice(&buffers, buffer, start, end);
             let text = octets.and_then(|octets| str::from_utf8(octets).ok());
+            let text = text.map(Some);
             text.ok_or_else(|| PyValueError::new_err(format!("text {row} is no text of UTF-8")))
         };
-        places.map(text).collect()
+        places.enumerate().map(text).collect()
     }
 }
 
@@ -48,7 +54,7 @@ pub(crate) fn fingerprint_column<'py>(
     Ok((array_of(py, numbers), without))
 }
 
-/// How many characters each text of a column has.
+/// How many characters each text of a column has; null has none.
 #[pyfunction]
 pub(crate) fn lengths_of_column<'py>(
     py: Python<'py>,
@@ -56,7 +62,7 @@ pub(crate) fn lengths_of_column<'py>(
 ) -> PyResult<Bound<'py, PyArray1<i64>>> {
     let texts: Texts<'_> = texts.extract()?;
     let strings = texts.strings()?.into_iter();
-    let lengths = strings.map(|text| text.chars().count() as i64);
+    let lengths = strings.map(|text| text.map_or(0, |text| text.chars().count() as i64));
     Ok(PyArray1::from_vec(py, lengths.collect()))
 }
 

@@ -17,6 +17,9 @@ use pyo3::pymodule;
 #[pymodule]
 mod _simshard {
     #[pymodule_export]
+    #[expect(non_upper_case_globals, reason = "Python packages have this name")]
+    const __version__: &str = env!("CARGO_PKG_VERSION");
+    #[pymodule_export]
     use super::batches::{PairBatches, pair_batches};
     #[pymodule_export]
     use super::columns::{fingerprint_column, lengths_of_column};

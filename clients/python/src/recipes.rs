@@ -8,10 +8,13 @@ use pyo3::pybacked::PyBackedStr;
 use pyo3::types::{PyAnyMethods, PyList, PyListMethods};
 use pyo3::{Bound, PyResult, Python, pyfunction};
 use rayon::prelude::*;
-use simshard_simhash::{Recipe, TextRecipe};
+use simshard_simhash::{Fingerprint, Recipe, TextRecipe};
 
 use crate::fingerprints::array_of;
 use crate::interruptible::interruptible;
+
+/// Bytes of texts whose fingerprints take less time than it takes to begin work that can be interrupted.
+const FEW: usize = 16 << 10;
 
 /// The names of the recipes for texts, the default first. Some take other windows than the one that is listed.
 #[pyfunction]
@@ -22,7 +25,8 @@ pub(crate) fn recipes() -> Vec<String> {
     texts.map(|recipe| recipe.to_string()).collect()
 }
 
-/// The fingerprints of a list of texts, and the places of those that the recipe gives none: they have 0.
+/// The fingerprints of a list of texts, and the places of those that have none: `None`, and what the recipe gives none.
+/// These have 0.
 #[pyfunction]
 pub(crate) fn fingerprint<'py>(
     py: Python<'py>,
@@ -35,19 +39,25 @@ pub(crate) fn fingerprint<'py>(
     Ok((array_of(py, numbers), without))
 }
 
-/// The fingerprints of texts by all threads, and the places of those that have none.
+/// The fingerprints of texts, and the places of those that have none. All threads make them, if the texts are not few.
 pub(crate) fn fingerprints_by<T: Deref<Target = str> + Sync>(
     py: Python<'_>,
     recipe: TextRecipe,
-    texts: &[T],
+    texts: &[Option<T>],
 ) -> PyResult<(Vec<u64>, Vec<usize>)> {
-    let fingerprints = interruptible(py, |interrupted| {
-        let one = |text: &T| match interrupted.goes_on() {
-            ControlFlow::Continue(()) => recipe.fingerprint(text),
-            ControlFlow::Break(()) => None,
-        };
-        texts.par_iter().map(one).collect::<Vec<_>>()
-    })?;
+    let one = |text: &Option<T>| recipe.fingerprint(text.as_deref()?);
+    let bytes: usize = texts.iter().flatten().map(|text| text.len()).sum();
+    let fingerprints: Vec<Option<Fingerprint>> = if bytes <= FEW {
+        py.detach(|| texts.iter().map(one).collect())
+    } else {
+        interruptible(py, |interrupted| {
+            let one = |text: &Option<T>| match interrupted.goes_on() {
+                ControlFlow::Continue(()) => one(text),
+                ControlFlow::Break(()) => None,
+            };
+            texts.par_iter().map(one).collect()
+        })?
+    };
     let places = fingerprints.iter().enumerate();
     let without = places.filter(|(_, fingerprint)| fingerprint.is_none());
     let without = without.map(|(place, _)| place).collect();
@@ -69,9 +79,9 @@ pub(crate) fn recipe_for_texts(name: &str) -> PyResult<TextRecipe> {
         .map_err(|error| refused(error.to_string()))
 }
 
-fn strings_of(texts: &Bound<'_, PyList>) -> PyResult<Vec<PyBackedStr>> {
+fn strings_of(texts: &Bound<'_, PyList>) -> PyResult<Vec<Option<PyBackedStr>>> {
     let string = |(place, text): (usize, Bound<'_, pyo3::PyAny>)| {
-        text.extract::<PyBackedStr>().map_err(|error| {
+        text.extract::<Option<PyBackedStr>>().map_err(|error| {
             PyValueError::new_err(format!(
                 "text {place} is no string of Unicode characters: {error}"
             ))

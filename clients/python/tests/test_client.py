@@ -14,6 +14,7 @@ import pyarrow as pa
 import pytest
 import simshard
 from servers import Server
+from simshard import SimshardError, aio
 from simshard._inputs import Fingerprints
 from simshard.client import Acknowledged, Client, Corpus, Match
 
@@ -165,6 +166,42 @@ def test_streams_end_with_their_block(client: Client, corpus: Corpus) -> None:
         found = block.find(fingerprints=range(100))
         assert next(found).query == 0
     assert list(found) == []
+
+
+@pytest.mark.parametrize("use", ["unary", "stream"])
+def test_a_closed_client_says_so(client: Client, use: str) -> None:
+    address = client._settings.address
+    with Client(address) as closed:
+        corpus = closed.corpus("default")
+    tasks = aio.Client(address)
+    asyncio.run(tasks.close())
+    with pytest.raises(SimshardError, match="the client is closed"):
+        corpus.describe() if use == "unary" else corpus.insert(fingerprints=[1])
+    with pytest.raises(SimshardError, match="the client is closed"):
+        asyncio.run(tasks.list_corpora() if use == "unary" else tasks.corpus("default").insert(fingerprints=[1]))
+
+
+def test_arguments_that_cannot_be_are_named(client: Client, corpus: Corpus) -> None:
+    for port in (0x10000, "99999999999", "²", ""):
+        with pytest.raises(ValueError, match="is no address"):
+            Client(f"127.0.0.1:{port}")
+    for name in ("timeout", "patience"):
+        with pytest.raises(TypeError, match=f"{name} is a number of seconds, not of NoneType"):
+            Client("127.0.0.1:1", **{name: None})
+    with pytest.raises(ValueError, match="window is -1"):
+        Client("127.0.0.1:1", window=-1)
+    for name in ("max_distance", "limit", "max_ids"):
+        with pytest.raises(ValueError, match=f"{name} is -1"):
+            corpus.find(fingerprints=[1], **{name: -1})
+    for name in ("blocks", "distance"):
+        with pytest.raises(ValueError, match=f"{name} is -1"):
+            client.create_corpus("other", **{name: -1})
+    with pytest.raises(TypeError, match="ids are a list of strings, not one string"):
+        corpus.insert(ids="ab", texts=["a", "b"])
+    with pytest.raises(TypeError, match="id 1 is no string, but of NoneType"):
+        corpus.insert(ids=pa.array(["a", None]), texts=["a", "b"])
+    with pytest.raises(TypeError, match="text 1 is no string, but of NoneType"):
+        corpus.insert(texts=pa.array(["a", None]))
 
 
 def test_grpc_is_imported_only_when_the_client_is() -> None:

@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from importlib.metadata import version
 from pathlib import Path
 
 import numpy as np
@@ -168,6 +169,24 @@ def test_layouts_that_make_no_corpus_are_refused() -> None:
         simshard.Corpus(3, 3)
     with pytest.raises(ValueError, match="distance must be 0 to 63"):
         simshard.find_pairs([1, 2], distance=64)
+    for call, name in (
+        (lambda wrong: simshard.Corpus(wrong, 3), "blocks"),
+        (lambda wrong: simshard.Corpus(5, wrong), "distance"),
+        (lambda wrong: simshard.find_pairs([], distance=wrong), "distance"),
+        (lambda wrong: simshard.find_clusters([], blocks=wrong), "blocks"),
+        (lambda wrong: simshard.similarity(wrong, "words-v3"), "distance"),
+    ):
+        for wrong in (-1, 2**32):
+            with pytest.raises(ValueError, match=f"{name} is {wrong}: it must be from 0 to 4294967295"):
+                call(wrong)
+        with pytest.raises(TypeError, match=f"{name} is a whole number, not of float"):
+            call(3.0)
+    with pytest.raises(ValueError, match="batch_size is -1"):
+        simshard.iter_pairs([], batch_size=-1)
+
+
+def test_the_version_is_that_of_the_package() -> None:
+    assert simshard.__version__ == version("simshard")
 
 
 @pytest.fixture

@@ -87,7 +87,7 @@ def test_nothing_gives_nothing(empty: Any) -> None:
         (pa.array([1], pa.int64()), "not int64"),
         (pl.Series([1.0]), "not float64"),
         (pl.Series(["a"]), "not Arrow data of the format 'vu'"),
-        (pa.table({"a": [1], "b": [2]}), "not a table of a, b"),
+        (pa.table({"a": [1], "b": [2]}), "the table has a, b"),
         (pa.chunked_array([[1, None, None], [None]], pa.uint64())[2:], "2 fingerprints are null"),
     ],
 )
@@ -157,10 +157,8 @@ def test_lengths_are_of_characters() -> None:
 def test_tables_that_cannot_be_read_are_refused() -> None:
     with pytest.raises(ValueError, match="no column 'text', but body"):
         simshard.dedup(pa.table({"body": TEXTS}).to_reader(), text="text")
-    with pytest.raises(ValueError, match="text 2 is null"):
-        simshard.fingerprint(pa.chunked_array([["a"], ["b", None]]))
-    with pytest.raises(ValueError, match="text 0 is null"):
-        simshard.fingerprint(pa.nulls(3))
+    with pytest.raises(ValueError, match="name the column that is meant: the table has id, body"):
+        simshard.dedup(pa.table({"id": TEXTS, "body": TEXTS}))
     with pytest.raises(ValueError, match="strings, not int64"):
         simshard.fingerprint(pa.array([1]))
     with pytest.raises(ValueError, match="text 1 is no text of UTF-8"):
@@ -173,6 +171,26 @@ def test_tables_that_cannot_be_read_are_refused() -> None:
 
     with pytest.raises(ValueError, match=r"cannot be read: .*the disk is gone"):
         simshard.fingerprint(pa.RecordBatchReader.from_batches(pa.schema({"body": pa.string()}), fail()))
+
+
+@pytest.mark.parametrize("recipe", ["words-v3", "leonsim-4"])
+@pytest.mark.parametrize("make", [list, pa.array, pl.Series, lambda texts: pa.chunked_array([texts[:2], texts[2:]])])
+def test_null_has_no_fingerprint_by_any_recipe(make: Any, recipe: str) -> None:
+    texts = ["one two", None, "one two", None]
+    with pytest.raises(ValueError, match=r"text 1 has no fingerprint by recipe .*, nor have 1 others"):
+        simshard.fingerprint(make(texts), recipe)
+    found = simshard.fingerprint(make(texts), recipe, missing=7).tolist()
+    assert found == [found[0], 7, found[0], 7] and found[0] != 7
+    for keep in ("first", "longest"):
+        kept = simshard.dedup(make(texts), recipe=recipe, keep=keep)  # type: ignore[arg-type]
+        assert (kept.kept.tolist(), kept.dropped.tolist()) == ([0, 1, 3], [2])
+
+
+def test_few_texts_have_the_fingerprints_of_many() -> None:
+    texts = [f"{number} {TEXTS[number % len(TEXTS)]}" for number in range(2000)]
+    for recipe in simshard.recipes():
+        many = simshard.fingerprint(texts, recipe, missing=7).tolist()
+        assert many == [int(simshard.fingerprint([text], recipe, missing=7)[0]) for text in texts]
 
 
 def test_memory_of_other_libraries_is_given_back() -> None:

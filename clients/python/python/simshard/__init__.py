@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from simshard._corpus import Corpus, Match, Matches
 from simshard._pairs import Deduplicated, dedup, find_clusters, find_pairs, iter_pairs
+from simshard._simshard import __version__
 from simshard._texts import distance, fingerprint, recipes, similarity
 from simshard.errors import SimshardError
 
@@ -24,6 +25,7 @@ __all__ = [
     "Match",
     "Matches",
     "SimshardError",
+    "__version__",
     "dedup",
     "distance",
     "find_clusters",

@@ -211,7 +211,7 @@ def _column(values: Any, name: str | None) -> tuple[_Field, list[_Chunk]]:
         return field, chunks
     names = [child.name for child in field.children]
     if name is None and len(names) != 1:
-        raise ValueError(f"a column is wanted, not a table of {', '.join(names) or 'none'}")
+        raise ValueError(f"name the column that is meant: the table has {', '.join(names) or 'none'}")
     if name is not None and name not in names:
         raise ValueError(f"the table has no column {name!r}, but {', '.join(names)}")
     place = 0 if name is None else names.index(name)
@@ -302,7 +302,10 @@ def _looked_up(field: _Field, words: _Field, chunk: _Chunk) -> Texts:
     return Texts(known.buffers, known.which[places], starts, ends, is_null | known.is_null[places])
 
 
-def to_list(texts: Texts) -> list[str]:
-    """Return texts as strings of Python; null is an empty one."""
-    places = zip(texts.which.tolist(), texts.starts.tolist(), texts.ends.tolist(), strict=True)
-    return [str(texts.buffers[which][start:end].data, "utf-8") for which, start, end in places]
+def to_list(texts: Texts) -> list[str | None]:
+    """Return texts as strings of Python, and null as ``None``."""
+    columns = (texts.which, texts.starts, texts.ends, texts.is_null)
+    places = zip(*(column.tolist() for column in columns), strict=True)
+    return [
+        None if is_null else str(texts.buffers[which][start:end].data, "utf-8") for which, start, end, is_null in places
+    ]

@@ -94,6 +94,6 @@ def _two_columns(pairs: Fingerprints) -> pa.RecordBatch:
 def _fingerprints_of(column: Any, recipe: str) -> pa.Array:
     texts = _arrow.texts(column)
     fingerprints, without = fingerprints_of(texts, recipe)
-    has_none = texts.is_null.copy()
+    has_none = np.zeros(len(texts), np.bool_)
     has_none[without] = True
     return pa.array(fingerprints.view(np.int64), mask=has_none)

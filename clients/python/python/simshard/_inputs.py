@@ -19,6 +19,9 @@ Fingerprints = npt.NDArray[np.uint64]
 MOST = 2**64 - 1
 """The largest fingerprint."""
 
+MOST_COUNT = 2**32 - 1
+"""The largest number that most arguments may be."""
+
 
 def to_fingerprint(value: Any) -> int:
     """Check that a value is a fingerprint."""
@@ -52,30 +55,37 @@ def to_fingerprints(values: Any, first: int = 0) -> Fingerprints:
     return np.ascontiguousarray(array, dtype=np.uint64)
 
 
-def to_texts(values: Any, name: str | None = None) -> list[str] | Texts:
-    """Return texts, or those of a column; what is in a list is checked by the engine."""
+def to_texts(values: Any, name: str | None = None) -> list[Any] | Texts:
+    """Return texts, or those of a column; what is in a list is checked where it is used."""
     if isinstance(values, str | bytes):
         raise TypeError("texts are a list of strings, not one string: put it into a list")
     if name is not None and hasattr(values, "__getitem__"):
         values, name = values[name], None
     if is_arrow(values):
         with suppress(ImportError):
-            return _without_nulls(_arrow.texts(values, name))
+            return _arrow.texts(values, name)
     if name is not None:
         raise TypeError(f"a table has columns, and {type(values).__name__} does not")
     return values if isinstance(values, list) else list(values)
 
 
-def to_strings(values: Any) -> list[str]:
-    """Return a list of texts."""
+def to_strings(values: Any, what: str) -> list[Any]:
+    """Return the list of strings that a column is of; null is ``None``."""
+    if isinstance(values, str | bytes):
+        raise TypeError(f"{what}s are a list of strings, not one string: put it into a list")
     texts = to_texts(values)
     return _arrow.to_list(texts) if isinstance(texts, Texts) else texts
 
 
-def _without_nulls(texts: Texts) -> Texts:
-    if texts.is_null.any():
-        raise ValueError(f"text {int(texts.is_null.argmax())} is null")
-    return texts
+def to_count(value: Any, name: str, most: int = MOST_COUNT) -> int:
+    """Check that an argument is a whole number, and not below 0."""
+    try:
+        count = operator.index(value)
+    except TypeError:
+        raise TypeError(f"{name} is a whole number, not of {type(value).__name__}") from None
+    if not 0 <= count <= most:
+        raise ValueError(f"{name} is {count}: it must be from 0 to {most}")
+    return count
 
 
 def import_pyarrow() -> Any:

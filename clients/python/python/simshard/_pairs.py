@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from typing import Any, Literal, NamedTuple
 
@@ -10,7 +11,7 @@ import numpy.typing as npt
 
 from simshard import _simshard
 from simshard._arrow import Texts
-from simshard._inputs import Fingerprints, to_fingerprints, to_texts
+from simshard._inputs import Fingerprints, to_count, to_fingerprints, to_texts
 from simshard._texts import fingerprints_of, lengths_of
 
 
@@ -20,7 +21,7 @@ def find_pairs(fingerprints: Any, distance: int = 3, *, blocks: int | None = Non
     The answer has two columns, the smaller fingerprint first. A fingerprint that is given more than once counts once.
     ``blocks`` chooses the tables; without it the quickest for this many are taken. The pairs are the same.
     """
-    return _simshard.find_pairs(to_fingerprints(fingerprints), distance, blocks)
+    return _simshard.find_pairs(to_fingerprints(fingerprints), *_layout(distance, blocks))
 
 
 def iter_pairs(
@@ -31,9 +32,9 @@ def iter_pairs(
     Pairs are found as batches are taken, and no more than a few batches are in memory. The search ends when the
     iterator does, or when nothing refers to it.
     """
-    if batch_size < 1:
+    if to_count(batch_size, "batch_size", sys.maxsize) < 1:
         raise ValueError(f"batch_size is at least 1, not {batch_size}")
-    return _simshard.pair_batches(to_fingerprints(fingerprints), distance, blocks, batch_size)
+    return _simshard.pair_batches(to_fingerprints(fingerprints), *_layout(distance, blocks), batch_size)
 
 
 def find_clusters(fingerprints: Any, distance: int = 3, *, blocks: int | None = None) -> npt.NDArray[np.int64]:
@@ -42,7 +43,7 @@ def find_clusters(fingerprints: Any, distance: int = 3, *, blocks: int | None = 
     Two fingerprints are in one cluster if they are within the distance, directly or through others. Where the answer is
     the own place, the fingerprint is the first of its cluster, or alone.
     """
-    return _simshard.find_clusters(to_fingerprints(fingerprints), distance, blocks)
+    return _simshard.find_clusters(to_fingerprints(fingerprints), *_layout(distance, blocks))
 
 
 class Deduplicated(NamedTuple):
@@ -87,7 +88,11 @@ def dedup(
     return Deduplicated(rows[is_kept], rows[~is_kept], kept[~is_kept])
 
 
-def _with_fingerprints(texts: list[str] | Texts, recipe: str) -> tuple[Fingerprints, npt.NDArray[np.int64]]:
+def _layout(distance: Any, blocks: Any) -> tuple[int, int | None]:
+    return to_count(distance, "distance"), None if blocks is None else to_count(blocks, "blocks")
+
+
+def _with_fingerprints(texts: list[Any] | Texts, recipe: str) -> tuple[Fingerprints, npt.NDArray[np.int64]]:
     """Return the fingerprints that there are, and the places of their texts."""
     fingerprints, without = fingerprints_of(texts, recipe)
     has_one = np.ones(len(texts), dtype=bool)

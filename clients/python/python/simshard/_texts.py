@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from simshard import _simshard
 from simshard._arrow import Texts
-from simshard._inputs import Fingerprints, to_fingerprint, to_fingerprints, to_texts
+from simshard._inputs import Fingerprints, to_count, to_fingerprint, to_fingerprints, to_texts
 
 
 def recipes() -> list[str]:
@@ -26,8 +26,9 @@ def fingerprint(
     """Return the fingerprint of each text, computed by all processors.
 
     Texts are a list, any other iterable of strings, or a column of Arrow data, which is read without a copy.
-    Some texts have no fingerprint, as those without words. Then ``ValueError`` is raised with the position of the
-    first, unless ``missing`` is a number that stands for them.
+    Some texts have no fingerprint, as those without words, ``None`` and null. Then ``ValueError`` is raised with the
+    position of the first, unless ``missing`` is a number that stands for them. ``find_clusters`` takes all that have
+    that number as copies of each other; ``dedup`` leaves them out.
     """
     fingerprints, without = fingerprints_of(to_texts(texts), recipe)
     if without and missing == "raise":
@@ -38,18 +39,18 @@ def fingerprint(
     return fingerprints
 
 
-def fingerprints_of(texts: list[str] | Texts, recipe: str) -> tuple[Fingerprints, list[int]]:
+def fingerprints_of(texts: list[Any] | Texts, recipe: str) -> tuple[Fingerprints, list[int]]:
     """Return the fingerprint of each text, and the places of those that have none."""
     if isinstance(texts, Texts):
         return _simshard.fingerprint_column(texts, recipe)
     return _simshard.fingerprint(texts, recipe)
 
 
-def lengths_of(texts: list[str] | Texts) -> npt.NDArray[np.int64]:
-    """Return how many characters each text has."""
+def lengths_of(texts: list[Any] | Texts) -> npt.NDArray[np.int64]:
+    """Return how many characters each text has; ``None`` and null have none."""
     if isinstance(texts, Texts):
         return _simshard.lengths_of_column(texts)
-    return np.fromiter(map(len, texts), np.int64, len(texts))
+    return np.fromiter((len(text or "") for text in texts), np.int64, len(texts))
 
 
 def distance(a: Any, b: Any) -> Any:
@@ -66,7 +67,7 @@ def similarity(distance: int, recipe: str) -> float | None:
     ``words-v3`` it is a quarter of that of their words, and three quarters of that of their runs of 2 words. Other
     recipes suggest none: ``None``.
     """
-    return _simshard.similarity(distance, recipe)
+    return _simshard.similarity(to_count(distance, "distance"), recipe)
 
 
 def bit_count(numbers: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint8]:

@@ -11,7 +11,7 @@ import weakref
 from collections.abc import Callable, Generator, Iterable
 from contextlib import closing
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from simshard._client import corpora, threads
 from simshard._client.arrow import Table, match_rows, match_schema
@@ -31,9 +31,6 @@ from simshard._client.messages import (
 )
 from simshard._client.settings import File, Settings, access_of
 from simshard._inputs import import_pyarrow
-
-if TYPE_CHECKING:
-    from grpc import Channel
 
 __all__ = ["Acknowledged", "Client", "Corpus", "CorpusDescription", "CorpusInfo", "Match", "NodeInfo"]
 
@@ -68,7 +65,7 @@ class Client:
         token: str | None = None,
     ) -> None:
         self._settings = Settings(address, timeout, patience, window, batch_size, batch_bytes, recipe)
-        self._channel = threads.connect(address, access_of(address, ca, cert, key, token))
+        self._connection = threads.Connection(address, access_of(address, ca, cert, key, token))
 
     def __enter__(self) -> Client:
         return self
@@ -78,32 +75,32 @@ class Client:
 
     def close(self) -> None:
         """Close the connection. Streams that are open end."""
-        self._channel.close()
+        self._connection.close()
 
     def corpus(self, name: str, *, timeout: float | None = None, patience: float | None = None) -> Corpus:
         """Return a corpus, without asking whether it is there. The times are those of the client unless given."""
         timeout = self._settings.timeout if timeout is None else timeout
         patience = self._settings.patience if patience is None else patience
-        return Corpus(self._channel, name, replace(self._settings, timeout=timeout, patience=patience))
+        return Corpus(self._connection, name, replace(self._settings, timeout=timeout, patience=patience))
 
     def create_corpus(self, name: str, *, blocks: int = 5, distance: int = 3, recipe: str = "words-v3") -> CorpusInfo:
         """Create a corpus. More ``blocks`` make more tables: they take memory, and leave fewer candidates."""
         steps = corpora.create_corpus(self._settings, name, blocks, distance, recipe)
-        return threads.run(self._channel, self._settings.address, steps)
+        return threads.run(self._connection.channel, self._settings.address, steps)
 
     def delete_corpus(self, name: str) -> None:
         """Delete a corpus and all its documents."""
-        threads.run(self._channel, self._settings.address, corpora.delete_corpus(self._settings, name))
+        threads.run(self._connection.channel, self._settings.address, corpora.delete_corpus(self._settings, name))
 
     def list_corpora(self) -> list[CorpusInfo]:
         """Return all corpora, by name."""
         steps = corpora.list_corpora(self._settings, time.monotonic)
-        return threads.run(self._channel, self._settings.address, steps)
+        return threads.run(self._connection.channel, self._settings.address, steps)
 
     def describe_corpus(self, name: str) -> CorpusDescription:
         """Return what a corpus is, how much it has, and what each node holds of it."""
         steps = corpora.describe_corpus(self._settings, time.monotonic, name)
-        return threads.run(self._channel, self._settings.address, steps)
+        return threads.run(self._connection.channel, self._settings.address, steps)
 
 
 class Corpus:
@@ -113,9 +110,9 @@ class Corpus:
     sign, or a NumPy array of ``uint64``. Those that are in memory are checked before anything is sent.
     """
 
-    def __init__(self, channel: Channel, name: str, settings: Settings) -> None:
+    def __init__(self, connection: threads.Connection, name: str, settings: Settings) -> None:
         self.name = name
-        self._channel = channel
+        self._connection = connection
         self._settings = settings
         self._streams: weakref.WeakSet[Generator[Any, None, None]] = weakref.WeakSet()
 
@@ -129,7 +126,7 @@ class Corpus:
     def describe(self) -> CorpusDescription:
         """Return what the corpus is, how much it has, and what each node holds of it."""
         steps = corpora.describe_corpus(self._settings, time.monotonic, self.name)
-        return threads.run(self._channel, self._settings.address, steps)
+        return threads.run(self._connection.channel, self._settings.address, steps)
 
     def insert(
         self,
@@ -221,7 +218,7 @@ class Corpus:
         return import_pyarrow().RecordBatchReader.from_batches(match_schema(), rows)
 
     def _stream(self, method: Method[Result], source: Source) -> Generator[Result, None, None]:
-        return threads.stream(self._channel, self._settings, method, source)
+        return threads.stream(self._connection.channel, self._settings, method, source)
 
     def _change(
         self,

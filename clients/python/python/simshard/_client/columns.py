@@ -103,9 +103,9 @@ class Columns:
         if (texts is None) == (fingerprints is None):
             raise TypeError("give texts or fingerprints, one of the two")
         self._what = "fingerprint" if texts is None else "text"
-        self._keys = _fingerprints(fingerprints) if texts is None else _strings(texts, counts_bytes=True)
+        self._keys = _fingerprints(fingerprints) if texts is None else _strings(texts, "text", counts_bytes=True)
         # There are as many ids as keys, whatever their bytes.
-        self._ids = None if ids is None else _strings(ids, counts_bytes=False)
+        self._ids = None if ids is None else _strings(ids, "id", counts_bytes=False)
         keys, of_ids = self._keys, self._ids
         if isinstance(keys, _Known) and isinstance(of_ids, _Known) and len(keys.values) != len(of_ids.values):
             raise ValueError(f"there are {len(keys.values)} {self._what}s and {len(of_ids.values)} ids")
@@ -214,12 +214,12 @@ async def _awaited(part: Any) -> Any:
 _Column: TypeAlias = "_Known | _Iterated | _Awaited"
 
 
-def _strings(values: Any, counts_bytes: bool) -> _Column:
+def _strings(values: Any, what: str, counts_bytes: bool) -> _Column:
     if isinstance(values, AsyncIterable):
         return _Awaited(values, counts_bytes)
     is_known = isinstance(values, str | bytes | list | tuple)
     if is_known or any(hasattr(values, name) for name in ("__arrow_c_stream__", "__arrow_c_array__")):
-        return _Known(to_strings(values))
+        return _Known(to_strings(values, what))
     return _Iterated(values, counts_bytes)
 
 

@@ -8,6 +8,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 from simshard._client.columns import Batch
 from simshard._client.settings import Settings
+from simshard._inputs import to_count
 from simshard.errors import MalformedAnswer
 from simshard.v1 import corpus_service_pb2 as pb
 
@@ -46,6 +47,11 @@ class Search:
     """At most this many ids of a match; 0 means all."""
     limit: int = 0
     """At most this many matches of a query, the nearest; 0 means all."""
+
+    def __post_init__(self) -> None:
+        for name in ("max_distance", "max_ids", "limit"):
+            if getattr(self, name) is not None:
+                to_count(getattr(self, name), name)
 
 
 @dataclass(frozen=True)

@@ -4,12 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from ipaddress import ip_address
-from os import PathLike
+from numbers import Real
+from os import PathLike, fspath
 from pathlib import Path
 from re import fullmatch
 
+from simshard._inputs import to_count
+
 File = str | PathLike[str]
 """The path of a file."""
+
+MOST_PORT = 65_535
+"""The largest port."""
 
 MAX_BATCH = 65_536
 """The most documents that a server takes in one batch."""
@@ -36,12 +42,15 @@ class Settings:
 
     def __post_init__(self) -> None:
         for name, most in (("window", None), ("batch_size", MAX_BATCH), ("batch_bytes", 15 << 20)):
-            value = getattr(self, name)
+            value = to_count(getattr(self, name), name)
             if value < 1 or (most is not None and value > most):
                 raise ValueError(f"{name} is {value}: it must be 1 or more" + (f", {most} at most" if most else ""))
         for name in ("timeout", "patience"):
-            if not getattr(self, name) >= 0:
-                raise ValueError(f"{name} is {getattr(self, name)}: it must be 0 or more")
+            value = getattr(self, name)
+            if not isinstance(value, Real):
+                raise TypeError(f"{name} is a number of seconds, not of {type(value).__name__}")
+            if not float(value) >= 0:
+                raise ValueError(f"{name} is {value}: it must be 0 or more")
 
 
 @dataclass(frozen=True)
@@ -83,6 +92,8 @@ def access_of(address: str, ca: File | None, cert: File | None, key: File | None
     read: dict[str, bytes] = {}
     for name, (file, section) in files.items():
         if file is not None:
+            if section.decode() in fspath(file):
+                raise ValueError(f"{name} is the path of a PEM file, not its text")
             read[name] = Path(file).read_bytes()
             if section not in read[name]:
                 raise ValueError(f"{name} is no PEM file with a {section.decode().strip('-').lower()}: {file}")
@@ -101,7 +112,8 @@ def is_this_machine(target: str) -> bool:
 def target_of(address: str) -> str:
     """Return the host and port of an address: ``host:7460``, or the URL that a router prints."""
     host = address.removeprefix("http://").removeprefix("https://").removesuffix("/")
-    if "/" in host or not host.rpartition(":")[2].isdigit():
+    port = host.rpartition(":")[2]
+    if "/" in host or not fullmatch("[0-9]{1,5}", port) or int(port) > MOST_PORT:
         raise ValueError(
             f"{address!r} is no address such as 127.0.0.1:7460, http://127.0.0.1:7460 or, with TLS, https://router:7460"
         )

@@ -15,7 +15,7 @@ from simshard._client.messages import Method, Result
 from simshard._client.resend import Answered, Ended, Event, Give, Open, Pause, Resending, Send, Wait
 from simshard._client.retry import Call, T, UnarySteps
 from simshard._client.settings import Access, Settings, target_of
-from simshard._client.wire import OPTIONS, credentials_of, early_end, error_of, method_of
+from simshard._client.wire import OPTIONS, closed, credentials_of, early_end, error_of, method_of
 from simshard.errors import SimshardError
 
 END = grpc.aio.EOF  # type: ignore[attr-defined]
@@ -29,10 +29,13 @@ class Connection:
         self._target = target_of(address)
         self._credentials = credentials_of(access)
         self._channel: Any = None
+        self._is_closed = False
 
     @property
     def channel(self) -> Any:
         """The channel."""
+        if self._is_closed:
+            raise closed()
         if self._channel is None:
             if self._credentials is None:
                 self._channel = grpc.aio.insecure_channel(self._target, options=OPTIONS)
@@ -42,6 +45,7 @@ class Connection:
 
     async def close(self) -> None:
         """Close the channel, if it was used."""
+        self._is_closed = True
         if self._channel is not None:
             await self._channel.close()
 

@@ -15,16 +15,32 @@ from simshard._client.messages import Method, Result
 from simshard._client.resend import Answered, Ended, Event, Give, Open, Pause, Resending, Send, Wait
 from simshard._client.retry import Call, T, UnarySteps
 from simshard._client.settings import Access, Settings, target_of
-from simshard._client.wire import OPTIONS, credentials_of, early_end, error_of, method_of
+from simshard._client.wire import OPTIONS, closed, credentials_of, early_end, error_of, method_of
 from simshard.errors import SimshardError
 
 
-def connect(address: str, access: Access) -> grpc.Channel:
-    """Return a channel, which connects when it is first used."""
-    target, credentials = target_of(address), credentials_of(access)
-    if credentials is None:
-        return grpc.insecure_channel(target, options=OPTIONS)
-    return grpc.secure_channel(target, credentials, options=OPTIONS)
+class Connection:
+    """A channel, which connects when it is first used."""
+
+    def __init__(self, address: str, access: Access) -> None:
+        target, credentials = target_of(address), credentials_of(access)
+        if credentials is None:
+            self._channel = grpc.insecure_channel(target, options=OPTIONS)
+        else:
+            self._channel = grpc.secure_channel(target, credentials, options=OPTIONS)
+        self._is_closed = False
+
+    @property
+    def channel(self) -> grpc.Channel:
+        """The channel."""
+        if self._is_closed:
+            raise closed()
+        return self._channel
+
+    def close(self) -> None:
+        """Close the channel."""
+        self._is_closed = True
+        self._channel.close()
 
 
 def run(channel: grpc.Channel, address: str, steps: UnarySteps[T]) -> T:

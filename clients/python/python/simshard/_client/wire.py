@@ -76,6 +76,11 @@ def credentials_of(access: Access) -> grpc.ChannelCredentials | None:
     return grpc.composite_channel_credentials(channel, grpc.access_token_call_credentials(access.token))
 
 
+def closed() -> SimshardError:
+    """Return the error of a request of a client that is closed."""
+    return SimshardError("the client is closed: make another one")
+
+
 def early_end(address: str) -> SimshardError:
     """Return the error of a stream that ended before all batches were answered."""
     return NoAnswer(f"the router at {address} stopped answering: it ended the stream too early, see what it logs")
