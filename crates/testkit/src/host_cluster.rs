@@ -57,14 +57,15 @@ impl HostCluster {
         let mut member = |name: String, role: &[&str]| {
             let host = host().with_clock();
             let address = host.addresses(1)[0];
-            let listen =
-                ["--listen", &address.to_string(), "--metadata", &etcd.url()].map(str::to_owned);
+            let listen = ["--insecure", "--listen", &address.to_string()].map(str::to_owned);
+            let metadata = ["--metadata", &etcd.url()].map(str::to_owned);
             let role = role.iter().map(|&argument| argument.to_owned());
             Member {
                 arguments: ["serve".to_owned()]
                     .into_iter()
                     .chain(role)
                     .chain(listen)
+                    .chain(metadata)
                     .collect(),
                 log: folder.path().join(format!("{name}.log")),
                 child: None,

@@ -139,6 +139,12 @@ impl Security {
         Self { tls, tokens: None }
     }
 
+    /// Whether only callers that are known may do more than see whether the server is healthy.
+    #[must_use]
+    pub fn knows_callers(&self) -> bool {
+        self.known_by().is_some()
+    }
+
     fn known_by(&self) -> Option<KnownBy> {
         let by_certificates = self.tls.as_ref().is_some_and(Tls::asks_for_certificates);
         match &self.tokens {

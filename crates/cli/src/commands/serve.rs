@@ -3,6 +3,7 @@
 mod config;
 mod embedded;
 mod entering;
+mod exposure;
 mod files;
 mod patience;
 mod roles;
@@ -34,7 +35,7 @@ Without a role, a router and a node run in one process, and the corpus
 themselves in metadata that all processes share: etcd, or a file on a single
 machine. `simshard cluster init` begins it, with three replicas of each shard:
 
-  simshard serve node --metadata etcd://e1:2379 --name n1 --listen 10.0.0.1:7470
+  simshard serve node --metadata etcd://e1:2379 --name n1 --listen 127.0.0.1:7470
   simshard cluster init --metadata etcd://e1:2379 --nodes 3
   simshard serve router --metadata etcd://e1:2379
 
@@ -43,6 +44,10 @@ replica:
 
   simshard serve node --cluster cluster.toml --name n1
   simshard serve router --cluster cluster.toml
+
+Where other machines reach it, a process listens only with what keeps
+strangers out: a router with TLS, and tokens or certificates of clients, and a
+node with certificates of the cluster. Or with --insecure.
 
 With --data DIR documents and corpora outlive the process. Each role prints
 `listening on URL` on standard output when all that is stored is loaded and it
@@ -120,6 +125,10 @@ pub struct ProcessArgs {
     /// given
     #[arg(long, value_name = "ADDRESS", env = "SIMSHARD_HTTP")]
     pub http: Option<SocketAddr>,
+    /// Listen where other machines reach it, though it lacks TLS, or what tells its callers from strangers: for a network
+    /// that keeps strangers out
+    #[arg(long)]
+    pub insecure: bool,
     /// Form of the log on standard error: human or json
     #[arg(
         long,

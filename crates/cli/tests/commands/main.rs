@@ -18,6 +18,7 @@ mod corpus_streams;
 mod dedup;
 mod demo;
 mod evaluate;
+mod exposure;
 mod find;
 mod formats;
 mod fuzz;

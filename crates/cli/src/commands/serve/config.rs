@@ -10,15 +10,15 @@ use serde::de::DeserializeOwned;
 use simshard_cluster::{KeyValueStore, key_values_with};
 use simshard_node::Dialer;
 use simshard_node::{NodeConfig, StorageOptions, Takeover};
-use simshard_router::Tls;
-use simshard_router::{Origin, RouterConfig, Web};
+use simshard_router::{Origin, RouterConfig, Security, Tls, Web};
 use simshard_runtime::config::load;
 use simshard_runtime::observed::Observed;
 use simshard_topology::NodeId;
 
 use super::files::{RawNodeConfig, RawRouterConfig};
 use super::{
-    NodeArgs, RoleArgs, RouterRoleArgs, SecurityArgs, ServeArgs, seconds, threads_or_cores,
+    NodeArgs, RoleArgs, RouterRoleArgs, SecurityArgs, ServeArgs, exposure, seconds,
+    threads_or_cores,
 };
 use crate::args::{ClusterCertificateArgs, EtcdAccessArgs};
 use crate::embedded::{
@@ -71,6 +71,8 @@ impl Place {
 pub(super) struct NodePresence {
     /// Where it listens. Left out, that is its address in the layout file.
     pub(super) listen: Option<SocketAddr>,
+    /// Whether it listens where other machines reach it, without certificates.
+    pub(super) insecure: bool,
     /// Where other processes reach it. Left out, that is where it listens.
     pub(super) address: Option<String>,
     /// How often it publishes the end of its log.
@@ -84,6 +86,8 @@ pub(super) type NodeRole = Role<NodePresence, NodeConfig>;
 pub(super) type RouterRole = Role<SocketAddr, RouterConfig>;
 
 pub(super) fn embedded(args: &ServeArgs) -> anyhow::Result<EmbeddedConfig> {
+    let security = args.security.clone().load()?;
+    keep_out_of_router(args.listen, &security, args.process.insecure)?;
     Ok(EmbeddedConfig {
         nodes: vec![NodeId::new(EMBEDDED_NODE)?],
         listen: args.listen,
@@ -95,7 +99,7 @@ pub(super) fn embedded(args: &ServeArgs) -> anyhow::Result<EmbeddedConfig> {
         drain: drain(args.process.drain_seconds),
         observed: Observed::default(),
         web: web(&args.limits.allow_origin),
-        security: args.security.clone().load()?,
+        security,
     })
 }
 
@@ -141,6 +145,7 @@ pub(super) fn node(args: &NodeArgs) -> anyhow::Result<NodeRole> {
         metadata: place(&args.role, file.cluster, file.metadata, access)?,
         presence: NodePresence {
             listen: args.listen.or(file.listen),
+            insecure: process.insecure || file.insecure,
             address: args.address.clone().or(file.address),
             publish: publish.map_or(PUBLISH, seconds),
             accepts_loss: args.accept_lost_changes,
@@ -190,12 +195,25 @@ pub(super) fn router(args: &RouterRoleArgs) -> anyhow::Result<RouterRole> {
             [file.cluster_cert, file.cluster_key, file.cluster_ca],
         )?),
     };
+    let listen = listen.unwrap_or(SocketAddr::from(([127, 0, 0, 1], 7460)));
+    let insecure = process.insecure || file.insecure;
+    keep_out_of_router(listen, &config.security, insecure)?;
     Ok(Role {
         metadata: place(&args.role, file.cluster, file.metadata, access)?,
-        presence: listen.unwrap_or(SocketAddr::from(([127, 0, 0, 1], 7460))),
+        presence: listen,
         http: process.http.or(file.http),
         config,
     })
+}
+
+/// Refuses a router that others reach, if it does not keep strangers out.
+fn keep_out_of_router(
+    listen: SocketAddr,
+    security: &Security,
+    insecure: bool,
+) -> Result<(), UsageError> {
+    let lack = exposure::of_router(security.tls.is_some(), security.knows_callers());
+    exposure::check(listen, lack, insecure)
 }
 
 fn file<T: DeserializeOwned + Default>(args: &RoleArgs) -> Result<T, UsageError> {

@@ -35,6 +35,9 @@ pub struct RawNodeConfig {
     pub name: Option<String>,
     /// Where to listen.
     pub listen: Option<SocketAddr>,
+    /// Whether it listens where other machines reach it, without certificates.
+    #[serde(default)]
+    pub insecure: bool,
     /// Where other processes reach it.
     pub address: Option<String>,
     /// How often it publishes the end of its log, if it registers itself.
@@ -81,6 +84,9 @@ pub struct RawRouterConfig {
     pub cluster_ca: Option<PathBuf>,
     /// Where to listen.
     pub listen: Option<SocketAddr>,
+    /// Whether it listens where other machines reach it, without TLS or without knowing its callers.
+    #[serde(default)]
+    pub insecure: bool,
     /// How long a request may take.
     pub timeout_seconds: Option<u32>,
     /// Corpora beyond which none is created.

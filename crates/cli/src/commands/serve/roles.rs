@@ -18,6 +18,7 @@ use tracing::{info, warn};
 
 use super::config::{NodeRole, Place, RouterRole};
 use super::entering::enter;
+use super::exposure;
 use super::patience::{Absence, once_there};
 use super::side_port;
 use crate::connection::block_on;
@@ -66,7 +67,8 @@ struct Started {
 async fn start_node(mut role: NodeRole) -> anyhow::Result<Started> {
     let (store, socket, registered) = match &role.metadata {
         Place::Store(keys) => {
-            let socket = bind(role.presence.listen.ok_or_else(no_address)?, LISTEN)?;
+            let listen = role.presence.listen.ok_or_else(no_address)?;
+            let socket = bind_node(listen, &role)?;
             let entered = enter(keys, &role, &socket).await?;
             if entered.is_replacement {
                 info!(
@@ -94,7 +96,7 @@ async fn start_node(mut role: NodeRole) -> anyhow::Result<Started> {
                 Some(listen) => listen,
                 None => address_of(node)?,
             };
-            (store, bind(listen, LISTEN)?, None)
+            (store, bind_node(listen, &role)?, None)
         }
     };
     let node = simshard_node::Node::open(role.config, store).await?;
@@ -107,6 +109,13 @@ async fn start_node(mut role: NodeRole) -> anyhow::Result<Started> {
         socket,
         shown,
     })
+}
+
+/// Takes the address of a node, if it keeps strangers out there.
+fn bind_node(listen: SocketAddr, role: &NodeRole) -> anyhow::Result<TcpSocket> {
+    let lack = exposure::of_node(role.config.certificates.is_some());
+    exposure::check(listen, lack, role.presence.insecure)?;
+    bind(listen, LISTEN)
 }
 
 pub(super) fn run_router(role: RouterRole) -> anyhow::Result<()> {
