@@ -10,7 +10,7 @@ use simshard_cluster::{
 };
 use simshard_node::{StoreAnswer, StoreNews, ask_store, ask_store_to_count};
 use simshard_topology::replication::{Epoch, ShardRecord, StoreId};
-use simshard_topology::{Candidate, NodeId, ShardId};
+use simshard_topology::{Candidate, CorpusUid, NodeId, ShardId};
 use tokio::time::{Instant, sleep};
 
 use crate::{Admin, AdminError};
@@ -279,6 +279,14 @@ impl Admin<'_> {
         patiently(ask).await
     }
 
+    /// The corpora that stores hold: as they say now, and as they said when they registered.
+    ///
+    /// # Errors
+    /// If the metadata cannot be read.
+    pub async fn held_corpora(&self) -> Result<BTreeSet<CorpusUid>, MetadataError> {
+        Ok(held_corpora(&self.ask_all().await?))
+    }
+
     /// What a store has on disk, if it tells at once.
     pub async fn reports_of(&self, store: &RegisteredStore) -> Option<Reports> {
         match ask_store(self.dialer, &store.address, store.id, ANSWER_TIMEOUT).await? {
@@ -286,6 +294,18 @@ impl Admin<'_> {
             StoreAnswer::News(news) => Some(news.epochs),
         }
     }
+}
+
+/// The corpora that these stores hold. Those that do not answer have said it when they registered.
+pub(crate) fn held_corpora(
+    asked: &[(RegisteredStore, Option<StoreAnswer>)],
+) -> BTreeSet<CorpusUid> {
+    let news = asked
+        .iter()
+        .filter_map(|(_, answer)| answer.as_ref()?.news());
+    let now = news.flat_map(|news| news.corpora.iter().copied());
+    let before = asked.iter().flat_map(|(store, _)| store.corpora.clone());
+    now.chain(before).collect()
 }
 
 /// Asks several times if there is no answer, or one that tells nothing: a node that is late or busy for a moment is no
@@ -326,6 +346,7 @@ pub(crate) mod tests {
             unbuilt: ShardSet::EMPTY,
             document_counts: None,
             stored_bytes: BTreeMap::new(),
+            corpora: BTreeSet::new(),
         }
     }
 

@@ -15,7 +15,7 @@ use simshard_runtime::terminal::counted;
 use simshard_topology::replication::{ShardRecord, ShardRecords, StoreId};
 use simshard_topology::{Balance, NodeId, ShardId, ShardSet};
 
-use crate::asked::Cluster;
+use crate::asked::{Cluster, held_corpora};
 use crate::changes::{changes, has_stuck};
 use crate::finding::{Finding, finding};
 use crate::lacking_room::{lacks_room, without_room_text};
@@ -36,9 +36,9 @@ impl Admin<'_> {
         let records = shard_records(keys).await?;
         let wishes = self.wishes().await?;
         let asked = self.ask_all().await?;
-        let held = asked.iter().flat_map(|(store, _)| store.corpora.clone());
+        let held = held_corpora(&asked);
         let corpora = recorded_corpora(keys).await?;
-        let unrecorded = without_record(keys, &corpora, held.collect()).await?;
+        let unrecorded = without_record(keys, &corpora, held).await?;
         let upgrade = Upgrade::read(keys).await?;
         let states: Vec<CorpusState> = corpora.records().map(|record| record.state).collect();
         Ok(vec![

@@ -266,8 +266,9 @@ impl pb::shard_service_server::ShardService for ShardGrpc {
         let (store, incarnation) = peers.own();
         let (installations, mut reports) = self.engine.reports();
         let request = request.into_inner();
+        let mut held = self.engine.uids();
         if installations == request.known_installations {
-            reports.clear();
+            (reports, held) = Default::default();
         }
         let about = <[u8; 16]>::try_from(&*request.about_store).ok();
         let reached = match <[u8; 16]>::try_from(&*request.reach_store) {
@@ -306,6 +307,7 @@ impl pb::shard_service_server::ShardService for ShardGrpc {
             lacks_room: Some(peers.room() <= Room::Little),
             has_room_for_copies: Some(peers.room() == Room::Ample),
             bytes_for_copies: peers.bytes_for_copies(),
+            held_corpora: held.iter().flat_map(|uid| uid.0).collect(),
             has_counted,
             counted_shards: counts.keys().map(|shard| shard.0.into()).collect(),
             document_counts: counts.into_values().collect(),

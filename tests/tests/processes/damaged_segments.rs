@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use simshard_client::{Client, ClientError, Documents, Fingerprint, Queries, Reason, SearchSpec};
+use simshard_cluster::{FileKeyValues, registered_stores};
 use simshard_testkit::{End, PATIENCE, ProcessCluster, Shape, until};
 use simshard_topology::ShardId;
 use simshard_topology::replication::Epoch;
@@ -14,6 +15,7 @@ use crate::failovers::get_acquainted;
 use crate::load::{CORPUS, Load, create};
 use crate::readiness::until_ready;
 use crate::records::records;
+use crate::scrubs::tell;
 
 const NODE: usize = 1;
 
@@ -135,6 +137,30 @@ async fn a_node_with_a_damaged_segment_leaves_the_shard_and_copies_it_anew() {
     load.end(&client).await;
     check(&client).await;
     check_alone(cluster).await;
+}
+
+/// SB1: the replicas that are left are compared, whichever is damaged.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_scrub_goes_on_without_a_replica_that_is_damaged() {
+    for place in [0, 1] {
+        let cluster = begun().await;
+        let damaged = records(&cluster).await[&SHARD].in_sync[place].store;
+        let keys = FileKeyValues::at(cluster.metadata_file());
+        let stores = registered_stores(&keys).await.unwrap();
+        let store = stores.iter().find(|store| store.id == damaged).unwrap();
+        let node = store.node.as_str()[1..].parse::<usize>().unwrap() - 1;
+        until("the shard has files", async || {
+            !files(&cluster.data(node)).is_empty()
+        })
+        .await;
+        damage(&cluster.data(node));
+        let shard = SHARD.to_string();
+        let only = ["--only", "replicas", "--settled-seconds", "0", "--shards"];
+        let output = tell(&cluster, &[&only[..], &[&shard]].concat());
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert!(output.status.success(), "{said}");
+        until_healed(&cluster).await;
+    }
 }
 
 /// PE9, HC3: the node can make no tables from what is damaged.

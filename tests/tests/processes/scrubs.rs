@@ -4,6 +4,7 @@
 mod between;
 mod floors;
 mod half_written;
+mod incomplete;
 pub(crate) mod stores;
 
 use std::collections::BTreeSet;
@@ -59,7 +60,7 @@ impl Scrubbed {
     }
 }
 
-fn tell(cluster: &ProcessCluster, more: &[&str]) -> Output {
+pub(crate) fn tell(cluster: &ProcessCluster, more: &[&str]) -> Output {
     block_in_place(|| command(cluster, more))
 }
 

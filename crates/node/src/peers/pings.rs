@@ -10,7 +10,7 @@ use simshard_proto::shard::v1 as pb;
 use simshard_proto::shard::v1::shard_service_client::ShardServiceClient;
 use simshard_proto::{Reason, epochs_into};
 use simshard_topology::replication::{Epoch, StoreId};
-use simshard_topology::{ShardId, ShardSet};
+use simshard_topology::{CorpusUid, ShardId, ShardSet};
 use simshard_transport::Dialer;
 use tokio::sync::watch;
 use tokio::time::{Interval, MissedTickBehavior, interval, sleep, timeout};
@@ -239,6 +239,8 @@ pub struct StoreNews {
     pub document_counts: Option<BTreeMap<ShardId, u64>>,
     /// The bytes of each shard that it stores, on disk and waiting for it. Empty where it has not counted.
     pub stored_bytes: BTreeMap<ShardId, u64>,
+    /// The corpora that it holds. Empty if it is of a version that does not say.
+    pub corpora: BTreeSet<CorpusUid>,
 }
 
 /// Asks a node that has registered itself at `address` about its store. `None` if it does not answer within `patience`,
@@ -280,6 +282,12 @@ async fn ask_for_news(
     }
 }
 
+/// The corpora whose uids follow each other.
+fn corpora_of(bytes: &[u8]) -> BTreeSet<CorpusUid> {
+    let (uids, _) = bytes.as_chunks();
+    uids.iter().copied().map(CorpusUid).collect()
+}
+
 /// What an answer tells, if it is of this store.
 fn news_of(answer: &pb::PingResponse, store: StoreId) -> Option<StoreNews> {
     let sign = sign_of(answer, store).ok()?;
@@ -295,6 +303,7 @@ fn news_of(answer: &pb::PingResponse, store: StoreId) -> Option<StoreNews> {
             .has_counted
             .then(|| by_shard(&answer.counted_shards, &answer.document_counts)),
         stored_bytes: by_shard(&answer.stored_shards, &answer.stored_bytes),
+        corpora: corpora_of(&answer.held_corpora),
     })
 }
 

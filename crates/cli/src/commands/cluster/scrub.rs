@@ -8,7 +8,8 @@ mod manner;
 mod places;
 mod within;
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
+use std::io;
 use std::num::NonZeroUsize;
 use std::time::{Duration, SystemTime};
 
@@ -16,13 +17,14 @@ use anyhow::bail;
 use clap::{Args, ValueEnum};
 use simshard_node::{MOST_DIFFERENCES, ScrubOptions};
 use simshard_runtime::terminal::counted;
-use simshard_topology::{ShardId, ShardSet, Version};
+use simshard_topology::{CorpusUid, ShardId, ShardSet, Version};
 
 use super::MetadataArgs;
 use super::access::ClusterAccess;
 use crate::args::JsonArgs;
 use crate::say::{note, warn};
 use attempts::Attempts;
+use between::Outcomes;
 use dropping::Dropping;
 use manner::{Manner, SHOWN};
 
@@ -99,6 +101,22 @@ impl ScrubArgs {
 }
 
 pub(super) async fn run(args: &ScrubArgs) -> anyhow::Result<()> {
+    let done = scrub(args).await;
+    if done.as_ref().is_err_and(is_cut_off) {
+        bail!("standard output was closed before all was compared: run this command again");
+    }
+    done
+}
+
+/// Whether the reader of the output has gone. Other commands take that as an end; this one says whether all is well.
+fn is_cut_off(error: &anyhow::Error) -> bool {
+    let mut causes = error
+        .chain()
+        .filter_map(|cause| cause.downcast_ref::<io::Error>());
+    causes.any(|cause| cause.kind() == io::ErrorKind::BrokenPipe)
+}
+
+async fn scrub(args: &ScrubArgs) -> anyhow::Result<()> {
     let access = args.metadata.open()?;
     let shards = args.shards.unwrap_or(ShardSet::ALL);
     let manner = args.manner();
@@ -119,12 +137,12 @@ pub(super) async fn run(args: &ScrubArgs) -> anyhow::Result<()> {
         within = within::compare(&attempts, manner, shards).await?;
         within::print(&within, &attempts.places(), args.output)?;
     }
-    let mut between = between::Outcomes::default();
+    let mut between = Outcomes::default();
     if args.compares(What::Shards) {
         between = between::compare(&access, manner, shards).await?;
         between.print(args.output)?;
     }
-    conclude(&within, &between.by_shard, args)?;
+    conclude(&within, &between, args)?;
     match dropping {
         Some(dropping) => dropping.end(args.output).await,
         None => Ok(()),
@@ -179,7 +197,11 @@ pub(super) async fn fill(access: &ClusterAccess, shards: ShardSet) -> anyhow::Re
 /// Says which documents differ, and fails if some still do.
 fn conclude(
     within: &[within::Outcome],
-    between: &BTreeMap<ShardId, between::Outcome>,
+    Outcomes {
+        by_shard: between,
+        unrecorded,
+        ..
+    }: &Outcomes,
     args: &ScrubArgs,
 ) -> anyhow::Result<()> {
     let shown = within.iter().flat_map(|outcome| &outcome.shown);
@@ -217,10 +239,23 @@ fn conclude(
         .filter_map(|(shard, outcome)| Some((*shard, outcome.problem.as_ref()?)));
     let failed: Vec<_> = failed.collect();
     problems.extend(not_compared(&failed, " with others"));
+    problems.extend(left_out(unrecorded));
     if problems.is_empty() {
         return Ok(());
     }
     bail!("{}", problems.join("; "))
+}
+
+/// Says of which corpora documents were not compared between shards.
+fn left_out(unrecorded: &BTreeSet<CorpusUid>) -> Option<String> {
+    let uids: Vec<String> = unrecorded.iter().map(CorpusUid::to_string).collect();
+    let uids = uids.join(", ");
+    (!uids.is_empty()).then(|| {
+        format!(
+            "shards were not compared with others for what has lost its record, corpus {uids}: see `simshard corpus \
+             recover`"
+        )
+    })
 }
 
 /// Says why some shards were not compared. Answers which.

@@ -1,10 +1,11 @@
 //! Asking a node to scrub a shard, what it has in common with others, and to settle it.
 
 use std::collections::BTreeMap;
+use std::error::Error;
 
 use simshard_proto::shard::v1 as pb;
 use simshard_proto::shard::v1::shard_service_client::ShardServiceClient;
-use simshard_proto::{shards_from, shards_into};
+use simshard_proto::{Reason, shards_from, shards_into};
 use simshard_simhash::Fingerprint;
 use simshard_storage::Digest;
 use simshard_topology::replication::{State, StoreId};
@@ -94,17 +95,20 @@ impl ScrubError {
 
 impl From<Status> for ScrubError {
     fn from(status: Status) -> Self {
+        // A node leaves the shards whose files are damaged.
+        let is_damaged = Reason::of(&status) == Some(Reason::StorageFailed);
+        // Then the connection broke: no node says that.
+        let is_cut = status.source().is_some();
+        let may_pass = matches!(
+            status.code(),
+            Code::FailedPrecondition
+                | Code::Unavailable
+                | Code::DeadlineExceeded
+                | Code::ResourceExhausted
+        );
         Self {
             message: status_text(&status),
-            may_succeed_later: matches!(
-                status.code(),
-                Code::FailedPrecondition
-                    | Code::Unavailable
-                    | Code::DeadlineExceeded
-                    | Code::ResourceExhausted
-                    // A node leaves the shards whose files are damaged.
-                    | Code::DataLoss
-            ),
+            may_succeed_later: is_damaged || is_cut || may_pass,
         }
     }
 }
@@ -326,9 +330,26 @@ fn difference_of(difference: pb::ScrubDifference) -> Result<ScrubDifference, Sta
 
 #[cfg(test)]
 mod tests {
+    use std::io;
     use std::net::TcpListener;
 
     use super::*;
+
+    #[test]
+    fn what_passes_once_a_node_leaves_or_dies_is_tried_again() {
+        let broken = io::Error::from(io::ErrorKind::BrokenPipe);
+        let damaged = Reason::StorageFailed.status("a file is damaged", None);
+        for (status, may_succeed_later) in [
+            (Status::from_error(Box::new(broken)), true),
+            (damaged, true),
+            (Status::unavailable("it stops"), true),
+            (Status::internal("nonsense"), false),
+            (Status::unimplemented("it is too old"), false),
+        ] {
+            let error = ScrubError::from(status);
+            assert_eq!(error.may_succeed_later, may_succeed_later, "{error}");
+        }
+    }
 
     #[tokio::test]
     async fn an_error_says_why_a_node_does_not_answer() {

@@ -6,7 +6,7 @@ use std::vec;
 use prost::Message;
 use simshard_proto::shard::v1 as pb;
 use simshard_simhash::{Fingerprint, Layout};
-use simshard_storage::{CopyRange, Corpus, MAX_ID_BYTES, Pinned, State};
+use simshard_storage::{CompareError, CopyRange, Corpus, MAX_ID_BYTES, Pinned, State};
 use simshard_topology::replication::{Epoch, StoreId};
 use simshard_topology::{CorpusUid, ShardId, Version};
 use tokio::sync::mpsc;
@@ -116,20 +116,27 @@ impl Incoming {
         loop {
             let part = self.next_part().ok_or_else(cut_short)??;
             if part.ranges_ended {
-                let compared = comparison.finish();
-                return compared.map_err(|error| Status::internal(error.to_string()));
+                return comparison.finish().map_err(failed);
             }
             let (digests, rest) = part.range_digests.as_chunks();
             let has_elements = !part.fingerprints.is_empty();
             if has_elements || digests.len() != part.range_ends.len() || !rest.is_empty() {
-                return Err(nonsense("the columns of ranges"));
+                return Err(self.replica.explain(&nonsense("the columns of ranges")));
             }
-            let corpus = corpus_of(&part)?;
+            let corpus = corpus_of(&part).map_err(|status| self.replica.explain(&status))?;
             for (&last, digest) in part.range_ends.iter().zip(digests) {
                 let ended = comparison.end_range(corpus, Fingerprint(last), *digest);
-                ended.map_err(|error| Status::internal(error.to_string()))?;
+                ended.map_err(failed)?;
             }
         }
+    }
+}
+
+/// Why the own replica, which is read, cannot be compared.
+fn failed(error: CompareError) -> Status {
+    match error {
+        CompareError::Read(error) => NodeError::from(error).into(),
+        CompareError::OutOfOrder => Status::internal(error.to_string()),
     }
 }
 

@@ -105,8 +105,7 @@ impl Replicas {
             let (pinned, uids, until) =
                 (Arc::clone(pinned), Arc::clone(&uids), self.versions.until);
             spawn_blocking(move || {
-                let compared = stream.compare(&pinned, &uids, until);
-                let compared = compared.map_err(|status| stream.replica.explain(&status))?;
+                let compared = stream.compare(&pinned, &uids, until)?;
                 Ok::<_, Status>((stream, compared))
             })
         });

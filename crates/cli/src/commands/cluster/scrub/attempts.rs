@@ -6,6 +6,8 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::FutureExt;
+use futures_util::future::{BoxFuture, join_all};
 use simshard_cluster::{MetadataError, RegisteredStore};
 use simshard_node::{Asked, ScrubError, answers};
 use simshard_topology::replication::StoreId;
@@ -34,7 +36,11 @@ pub(super) struct Attempts<'a> {
     read: watch::Sender<Reading>,
     /// By the stores that have not done their part since: where a node stays away, each shard would wait for it.
     failing: RefCell<BTreeMap<StoreId, Failing>>,
+    answers: Answers,
 }
+
+/// Whether a store answers at all.
+type Answers = Box<dyn Fn(&RegisteredStore) -> BoxFuture<'static, bool>>;
 
 /// A reading of the records.
 struct Reading {
@@ -51,13 +57,12 @@ struct Failing {
     in_vain: u32,
     /// The last one, which counts once for all shards.
     last: u64,
-    /// Why it failed last.
-    problem: String,
 }
 
 impl<'a> Attempts<'a> {
     pub(super) async fn begin(access: &'a ClusterAccess) -> Result<Self, MetadataError> {
         let places = patiently(async || Places::read(access.keys()).await).await?;
+        let dialer = access.dialer.clone();
         Ok(Self {
             access,
             read: watch::Sender::new(Reading {
@@ -66,6 +71,10 @@ impl<'a> Attempts<'a> {
                 failure: None,
             }),
             failing: RefCell::default(),
+            answers: Box::new(move |store| {
+                let (dialer, store) = (dialer.clone(), store.clone());
+                async move { answers(&dialer, &store.address, store.id).await }.boxed()
+            }),
         })
     }
 
@@ -127,6 +136,7 @@ impl<'a> Attempts<'a> {
     }
 
     /// Has the first store of a shard do something, again and again while that may help. `shards` are all that it concerns.
+    /// While a store of theirs does not answer at all, it is waited for: an attempt would take long, and be in vain.
     ///
     /// # Errors
     /// Why it is not done.
@@ -142,10 +152,10 @@ impl<'a> Attempts<'a> {
             let Some(reader) = places.reader(shard) else {
                 return Err(ScrubError::unregistered().to_string());
             };
-            if let Some(problem) = self.given_up(reader.id)
-                && !answers(&self.access.dialer, &reader.address, reader.id).await
+            if self.is_given_up(reader.id)
+                && let Some(silent) = self.silent(&places, shards).await
             {
-                return Err(problem);
+                return Err(self.explained(silent));
             }
             let error = match attempt(&places, reader).await {
                 Ok(done) => {
@@ -154,18 +164,34 @@ impl<'a> Attempts<'a> {
                 }
                 Err(error) => error,
             };
-            let problem = self.problem_of(reader, &error);
-            let is_left = in_vain < PATIENCE && self.given_up(reader.id).is_none();
-            if !error.may_succeed_later || !is_left {
-                return Err(problem);
+            let is_over = in_vain >= PATIENCE || self.is_given_up(reader.id);
+            if !error.may_succeed_later || is_over {
+                return Err(self.explained(problem_of(reader, &error)));
             }
-            if self.has_changed(&places, shards).await {
-                in_vain = 0;
-            } else {
+            loop {
+                if self.has_changed(&places, shards).await {
+                    in_vain = 0;
+                    break;
+                }
                 in_vain += 1;
-                self.note_in_vain(reader.id, problem);
+                self.note_in_vain(reader.id);
+                let is_over = in_vain >= PATIENCE || self.is_given_up(reader.id);
+                if is_over || self.silent(&places, shards).await.is_none() {
+                    break;
+                }
             }
         }
+    }
+
+    /// The stores of these shards that do not answer at all. `None` if all do.
+    async fn silent(&self, places: &Places, shards: ShardSet) -> Option<String> {
+        let asked = places.stores_of(shards).into_iter().map(async |store| {
+            let silent = !(self.answers)(store).await;
+            silent.then(|| format!("{} at {}", store.node, store.address))
+        });
+        let silent: Vec<String> = join_all(asked).await.into_iter().flatten().collect();
+        let verb = if silent.len() == 1 { "does" } else { "do" };
+        (!silent.is_empty()).then(|| format!("{} {verb} not answer", silent.join(", ")))
     }
 
     /// Waits for a reading, unless there is one since. Answers whether other stores hold these shards than at these places.
@@ -179,23 +205,23 @@ impl<'a> Attempts<'a> {
         since.have_changed(&read.borrow().places, shards)
     }
 
-    /// Why a store did not do its part, and that the metadata is away, if it is: then no node leaves the records.
-    fn problem_of(&self, reader: &RegisteredStore, error: &ScrubError) -> String {
-        let problem = problem_of(reader, error);
+    /// A problem, and that the metadata is away, if it is: then no node leaves the records.
+    fn explained(&self, problem: String) -> String {
         match &self.read.borrow().failure {
             Some(failure) => format!("{problem}; and the metadata cannot be read: {failure}"),
             None => problem,
         }
     }
 
-    /// Why a store gets one attempt for each shard, and none while it does not answer at all. It may fail for one shard alone.
-    fn given_up(&self, store: StoreId) -> Option<String> {
+    /// Whether a store gets one attempt for each shard, and none while a store of that shard does not answer at all. It may
+    /// fail for one shard alone.
+    fn is_given_up(&self, store: StoreId) -> bool {
         let failing = self.failing.borrow();
-        let failing = failing.get(&store)?;
-        (failing.in_vain >= PATIENCE).then(|| failing.problem.clone())
+        let in_vain = failing.get(&store).map(|failing| failing.in_vain);
+        in_vain.is_some_and(|in_vain| in_vain >= PATIENCE)
     }
 
-    fn note_in_vain(&self, store: StoreId, problem: String) {
+    fn note_in_vain(&self, store: StoreId) {
         let number = self.read.borrow().number;
         let mut failing = self.failing.borrow_mut();
         let failing = failing.entry(store).or_default();
@@ -203,7 +229,6 @@ impl<'a> Attempts<'a> {
             *failing = Failing {
                 in_vain: failing.in_vain + 1,
                 last: number,
-                problem,
             };
         }
     }

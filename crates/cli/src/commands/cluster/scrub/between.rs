@@ -3,20 +3,21 @@
 //! Each shard has a sum of what it has in common with each other one. Where the sums of two shards for each other differ,
 //! a node of the lower one compares their documents.
 
-use std::collections::BTreeMap;
+mod table;
+
+use std::collections::{BTreeMap, BTreeSet};
 
 use futures_util::{StreamExt, TryStreamExt, stream};
 use serde_json::{Map, Value, json};
-use simshard_cluster::{CorpusState, RegisteredStore, recorded_corpora};
+use simshard_cluster::{CorpusState, RegisteredStore, recorded_corpora, without_record};
 use simshard_node::{ScrubDifference, ScrubError, compare_shard, sum_cells_of};
 use simshard_topology::{CorpusUid, ShardId, ShardSet, Version};
 
-use super::super::access::ClusterAccess;
+use super::super::access::{ClusterAccess, admin};
 use super::super::patience::patiently;
 use super::attempts::Attempts;
 use super::manner::{Manner, SHOWN, state_text, state_value};
 use super::places::Places;
-use crate::args::JsonArgs;
 use crate::progress;
 use crate::say;
 
@@ -30,6 +31,8 @@ pub(super) struct Outcomes {
     summed: ShardSet,
     /// By the lower shard of each pair.
     pub(super) by_shard: BTreeMap<ShardId, Outcome>,
+    /// Corpora whose documents were not compared: nodes hold them, and their records are lost.
+    pub(super) unrecorded: BTreeSet<CorpusUid>,
 }
 
 /// What came of a shard and those above it.
@@ -103,7 +106,10 @@ pub(super) async fn compare(
 ) -> anyhow::Result<Outcomes> {
     let comparison = Comparison::begin(access, manner).await?;
     let compared = async {
-        let mut outcomes = Outcomes::default();
+        let mut outcomes = Outcomes {
+            unrecorded: comparison.unrecorded.clone(),
+            ..Outcomes::default()
+        };
         let mut sums: BTreeMap<ShardId, Sums> = BTreeMap::new();
         for (shard, summed) in comparison.sum().await {
             match summed {
@@ -160,18 +166,24 @@ fn differing(sums: &BTreeMap<ShardId, Sums>, within: ShardSet) -> Vec<Pair> {
 struct Comparison<'a> {
     manner: Manner,
     corpora: Vec<CorpusUid>,
+    unrecorded: BTreeSet<CorpusUid>,
     attempts: Attempts<'a>,
 }
 
 impl<'a> Comparison<'a> {
     async fn begin(access: &'a ClusterAccess, manner: Manner) -> anyhow::Result<Self> {
+        let admin = admin(access);
+        let held = patiently(async || admin.held_corpora().await).await?;
         let corpora = patiently(async || recorded_corpora(access.keys()).await).await?;
+        let unrecorded = async || without_record(access.keys(), &corpora, held.clone()).await;
+        let unrecorded = patiently(unrecorded).await?;
         let live = corpora
             .records()
             .filter(|record| record.state == CorpusState::Live);
         Ok(Self {
             manner,
             corpora: live.map(|record| record.uid).collect(),
+            unrecorded,
             attempts: Attempts::begin(access).await?,
         })
     }
@@ -321,76 +333,6 @@ fn told(difference: &ScrubDifference) -> String {
     format!("shards {shards}, corpus {corpus}, fingerprint {fingerprint}, id {id:?}: {states}")
 }
 
-/// A line of the table.
-#[derive(Debug, PartialEq, Eq)]
-struct Row {
-    shards: ShardSet,
-    with: ShardSet,
-    state: &'static str,
-    differences: u64,
-    repaired: u64,
-}
-
-impl Outcomes {
-    /// A line for the shards that agree with all others, and one for each that does not.
-    fn rows(&self) -> Vec<Row> {
-        let others = self.by_shard.iter();
-        let others = others.filter(|(_, outcome)| outcome.state() != "agrees");
-        let rows = others.map(|(shard, outcome)| Row {
-            shards: ShardSet::from_iter([*shard]),
-            with: outcome.differing.union(&outcome.missed),
-            state: outcome.state(),
-            differences: outcome.differences,
-            repaired: outcome.repaired,
-        });
-        let rows: Vec<Row> = rows.collect();
-        let differs = |shard: &ShardId| {
-            let mut named = rows.iter().map(|row| row.shards.union(&row.with));
-            named.any(|named| named.contains(*shard))
-        };
-        let agreeing: ShardSet = self.summed.iter().filter(|shard| !differs(shard)).collect();
-        let agree = (!agreeing.is_empty()).then_some(Row {
-            shards: agreeing,
-            with: ShardSet::ALL,
-            state: "agrees",
-            differences: 0,
-            repaired: 0,
-        });
-        agree.into_iter().chain(rows).collect()
-    }
-
-    /// Prints the table.
-    pub(super) fn print(&self, output: JsonArgs) -> anyhow::Result<()> {
-        let mut text = "\nshards\twith\tstate\tdifferences\trepaired".to_owned();
-        for row in self.rows() {
-            let Row {
-                shards,
-                with,
-                state,
-                differences,
-                repaired,
-            } = row;
-            if output.json {
-                say::print_json(&json!({
-                    "shards": shards.to_string(),
-                    "with": with.to_string(),
-                    "state": state,
-                    "differences": differences,
-                    "repaired": repaired,
-                }))?;
-            } else {
-                text.push_str(&format!(
-                    "\n{shards}\t{with}\t{state}\t{differences}\t{repaired}"
-                ));
-            }
-        }
-        if !output.json {
-            say::print(&text)?;
-        }
-        Ok(())
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -422,34 +364,6 @@ mod tests {
         assert_eq!(differing(&sums, of(&[2])), []);
         assert_eq!(all(of(&[1])).len(), 255);
         assert_eq!(all(of(&[1, 2])).len(), 255 + 254);
-    }
-
-    #[test]
-    fn both_shards_of_a_pair_that_differs_do_not_agree() {
-        let set = |shards: &[u8]| -> ShardSet { shards.iter().copied().map(ShardId).collect() };
-        let mut outcomes = Outcomes {
-            summed: set(&[1, 2, 3, 4]),
-            by_shard: BTreeMap::new(),
-        };
-        outcomes.by_shard.insert(ShardId(4), Outcome::default());
-        let agreeing = |outcomes: &Outcomes| {
-            let rows = outcomes.rows().into_iter();
-            let mut agreeing = rows.filter(|row| row.state == "agrees");
-            agreeing.next().map(|row| row.shards)
-        };
-        assert_eq!(agreeing(&outcomes), Some(set(&[1, 2, 3, 4])));
-        let outcome = Outcome {
-            differing: set(&[3]),
-            differences: 2,
-            repaired: 1,
-            ..Outcome::default()
-        };
-        outcomes.by_shard.insert(ShardId(1), outcome);
-        assert_eq!(agreeing(&outcomes), Some(set(&[2, 4])));
-        assert_eq!(outcomes.rows()[1].state, "differs");
-        let unknown = Outcome::unknown("it is silent".to_owned());
-        outcomes.by_shard.insert(ShardId(9), unknown);
-        assert_eq!(agreeing(&outcomes), None);
     }
 
     #[test]

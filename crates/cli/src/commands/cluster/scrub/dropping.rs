@@ -68,12 +68,16 @@ impl<'a> Dropping<'a> {
             let mut in_vain = 0;
             loop {
                 let places = attempts.places();
-                let compared = places.in_sync().map(async |store| {
-                    let (node, none) = (attempts.asked(store), ShardSet::EMPTY);
-                    let compared = settle_shards(node, store.id, none, self.until, Goal::Raised);
-                    let compared = compared.await;
-                    compared.map_err(|error| (store.node.clone(), error))
-                });
+                let compared = places
+                    .stores_of(ShardSet::ALL)
+                    .into_iter()
+                    .map(async |store| {
+                        let (node, none) = (attempts.asked(store), ShardSet::EMPTY);
+                        let compared =
+                            settle_shards(node, store.id, none, self.until, Goal::Raised);
+                        let compared = compared.await;
+                        compared.map_err(|error| (store.node.clone(), error))
+                    });
                 let Err((node, error)) = try_join_all(compared).await else {
                     return Ok(());
                 };

@@ -41,13 +41,12 @@ impl Places {
         readers.into_values().collect()
     }
 
-    /// All registered stores that hold any shard in sync.
-    pub(super) fn in_sync(&self) -> impl Iterator<Item = &RegisteredStore> {
-        let entries = self.records.values().flat_map(|record| &record.in_sync);
-        let stores: BTreeSet<StoreId> = entries.map(|entry| entry.store).collect();
-        stores
-            .into_iter()
-            .filter_map(|store| self.stores.get(&store))
+    /// The registered stores that hold any of these shards in sync.
+    pub(super) fn stores_of(&self, shards: ShardSet) -> Vec<&RegisteredStore> {
+        let holders = self.holders(shards).into_iter();
+        let stores: BTreeSet<StoreId> = holders.map(|(_, store)| store).collect();
+        let stores = stores.iter();
+        stores.filter_map(|store| self.stores.get(store)).collect()
     }
 
     /// The stores that hold these shards in sync.
