@@ -13,8 +13,9 @@ use simshard_simhash::{Fingerprint, Recipe, TextRecipe};
 use crate::fingerprints::array_of;
 use crate::interruptible::interruptible;
 
-/// Bytes of texts whose fingerprints take less time than it takes to begin work that can be interrupted.
-const FEW: usize = 16 << 10;
+/// The most texts, and bytes of texts, that count as few: their fingerprints take about as long as it takes to begin work
+/// that can be interrupted.
+const FEW: (usize, usize) = (1 << 10, 16 << 10);
 
 /// The names of the recipes for texts, the default first. Some take other windows than the one that is listed.
 #[pyfunction]
@@ -47,7 +48,8 @@ pub(crate) fn fingerprints_by<T: Deref<Target = str> + Sync>(
 ) -> PyResult<(Vec<u64>, Vec<usize>)> {
     let one = |text: &Option<T>| recipe.fingerprint(text.as_deref()?);
     let bytes: usize = texts.iter().flatten().map(|text| text.len()).sum();
-    let fingerprints: Vec<Option<Fingerprint>> = if bytes <= FEW {
+    let are_few = texts.len() <= FEW.0 && bytes <= FEW.1;
+    let fingerprints: Vec<Option<Fingerprint>> = if are_few {
         py.detach(|| texts.iter().map(one).collect())
     } else {
         interruptible(py, |interrupted| {

@@ -186,7 +186,7 @@ def test_arguments_that_cannot_be_are_named(client: Client, corpus: Corpus) -> N
         with pytest.raises(ValueError, match="is no address"):
             Client(f"127.0.0.1:{port}")
     for name in ("timeout", "patience"):
-        with pytest.raises(TypeError, match=f"{name} is a number of seconds, not of NoneType"):
+        with pytest.raises(TypeError, match=f"{name} must be a number of seconds, not NoneType"):
             Client("127.0.0.1:1", **{name: None})
     with pytest.raises(ValueError, match="window is -1"):
         Client("127.0.0.1:1", window=-1)

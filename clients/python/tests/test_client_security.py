@@ -62,8 +62,10 @@ def test_files_that_cannot_be_of_use_are_refused(files: dict[str, Any]) -> None:
     ):
         with pytest.raises(ValueError, match=problem):
             Client(**{"address": "https://127.0.0.1:7460", **wrong})
-    with pytest.raises(ValueError, match="ca is the path of a PEM file, not its text"):
+    with pytest.raises(ValueError, match="ca must be the path of a PEM file, not its content"):
         Client("https://127.0.0.1:7460", ca=files["ca"].read_text())
+    with pytest.raises(ValueError, match="ca must be the path of a PEM file, not its content"):
+        Client("https://127.0.0.1:7460", ca=files["ca"].read_bytes())  # type: ignore[arg-type]
     with pytest.raises(FileNotFoundError):
         Client("https://127.0.0.1:7460", ca="nowhere.pem")
 

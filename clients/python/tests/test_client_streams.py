@@ -137,6 +137,16 @@ def test_matches_are_found_across_a_restart(own_server: Server) -> None:
         assert found == list(range(2_000))
 
 
+def test_a_client_that_is_closed_ends_its_streams(own_server: Server) -> None:
+    client = simshard.Client(own_server.address, batch_size=10)
+    found = client.corpus("default").find(fingerprints=itertools.count())
+    client.corpus("default").insert(fingerprints=[0])
+    assert next(found).query == 0
+    client.close()
+    with pytest.raises(simshard.SimshardError, match="the client is closed"):
+        list(found)
+
+
 def test_tasks_that_are_cancelled_and_clients_that_are_closed_end_their_streams(own_server: Server) -> None:
     async def work() -> None:
         client = simshard.aio.Client(own_server.address, batch_size=10)

@@ -179,9 +179,9 @@ def test_layouts_that_make_no_corpus_are_refused() -> None:
         for wrong in (-1, 2**32):
             with pytest.raises(ValueError, match=f"{name} is {wrong}: it must be from 0 to 4294967295"):
                 call(wrong)
-        with pytest.raises(TypeError, match=f"{name} is a whole number, not of float"):
+        with pytest.raises(TypeError, match=f"{name} must be a whole number, not float"):
             call(3.0)
-    with pytest.raises(ValueError, match="batch_size is -1"):
+    with pytest.raises(ValueError, match="batch_size is -1: it must be from 1"):
         simshard.iter_pairs([], batch_size=-1)
 
 

@@ -157,7 +157,7 @@ def test_lengths_are_of_characters() -> None:
 def test_tables_that_cannot_be_read_are_refused() -> None:
     with pytest.raises(ValueError, match="no column 'text', but body"):
         simshard.dedup(pa.table({"body": TEXTS}).to_reader(), text="text")
-    with pytest.raises(ValueError, match="name the column that is meant: the table has id, body"):
+    with pytest.raises(ValueError, match="give one column, or its name where a table is taken: the table has id, body"):
         simshard.dedup(pa.table({"id": TEXTS, "body": TEXTS}))
     with pytest.raises(ValueError, match="strings, not int64"):
         simshard.fingerprint(pa.array([1]))

@@ -279,12 +279,17 @@ impl Admin<'_> {
         patiently(ask).await
     }
 
-    /// The corpora that stores hold: as they say now, and as they said when they registered.
+    /// The corpora that stores hold, and the stores that have not told it now: what they said when they registered counts.
     ///
     /// # Errors
     /// If the metadata cannot be read.
-    pub async fn held_corpora(&self) -> Result<BTreeSet<CorpusUid>, MetadataError> {
-        Ok(held_corpora(&self.ask_all().await?))
+    pub async fn held_corpora(&self) -> Result<(BTreeSet<CorpusUid>, Vec<StoreId>), MetadataError> {
+        let asked = self.ask_all().await?;
+        let news =
+            |answer: &Option<StoreAnswer>| answer.as_ref().is_some_and(|one| one.news().is_some());
+        let silent = asked.iter().filter(|(_, answer)| !news(answer));
+        let silent = silent.map(|(store, _)| store.id).collect();
+        Ok((held_corpora(&asked), silent))
     }
 
     /// What a store has on disk, if it tells at once.

@@ -1,5 +1,6 @@
 //! How the process ends: the exit code tells scripts what went wrong.
 
+use std::error::Error;
 use std::io;
 use std::process::{self, ExitCode};
 
@@ -66,13 +67,17 @@ pub fn code(error: &anyhow::Error) -> Option<u8> {
         {
             return Some(BAD_INPUT);
         }
-        // The reader of our output has seen enough, as in `simshard find | head`.
-        let broken_pipe = |error: &io::Error| error.kind() == io::ErrorKind::BrokenPipe;
-        if cause.downcast_ref().is_some_and(broken_pipe) {
-            return None;
-        }
     }
-    Some(FAILURE)
+    // The reader of our output has seen enough, as in `simshard find | head`.
+    (!is_broken_pipe(error)).then_some(FAILURE)
+}
+
+/// Whether the reader of our output has gone.
+#[must_use]
+pub fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    let errors = error.chain().filter_map(<dyn Error>::downcast_ref);
+    let mut kinds = errors.map(io::Error::kind);
+    kinds.any(|kind| kind == io::ErrorKind::BrokenPipe)
 }
 
 /// Whether the same command fails until the operator mends something, or asks for something else.

@@ -266,10 +266,10 @@ impl pb::shard_service_server::ShardService for ShardGrpc {
         let (store, incarnation) = peers.own();
         let (installations, mut reports) = self.engine.reports();
         let request = request.into_inner();
-        let mut held = self.engine.uids();
         if installations == request.known_installations {
-            (reports, held) = Default::default();
+            reports.clear();
         }
+        let held = request.tells_corpora.then(|| self.engine.uids());
         let about = <[u8; 16]>::try_from(&*request.about_store).ok();
         let reached = match <[u8; 16]>::try_from(&*request.reach_store) {
             Ok(asking) => peers.reach().of(StoreId(asking), &request.reach_address),
@@ -307,7 +307,7 @@ impl pb::shard_service_server::ShardService for ShardGrpc {
             lacks_room: Some(peers.room() <= Room::Little),
             has_room_for_copies: Some(peers.room() == Room::Ample),
             bytes_for_copies: peers.bytes_for_copies(),
-            held_corpora: held.iter().flat_map(|uid| uid.0).collect(),
+            held_corpora: held.iter().flatten().flat_map(|uid| uid.0).collect(),
             has_counted,
             counted_shards: counts.keys().map(|shard| shard.0.into()).collect(),
             document_counts: counts.into_values().collect(),

@@ -139,7 +139,7 @@ async fn a_node_with_a_damaged_segment_leaves_the_shard_and_copies_it_anew() {
     check_alone(cluster).await;
 }
 
-/// SB1: the replicas that are left are compared, whichever is damaged.
+/// The replicas that are left are compared, whichever is damaged.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_scrub_goes_on_without_a_replica_that_is_damaged() {
     for place in [0, 1] {

@@ -211,7 +211,9 @@ def _column(values: Any, name: str | None) -> tuple[_Field, list[_Chunk]]:
         return field, chunks
     names = [child.name for child in field.children]
     if name is None and len(names) != 1:
-        raise ValueError(f"name the column that is meant: the table has {', '.join(names) or 'none'}")
+        raise ValueError(
+            f"give one column, or its name where a table is taken: the table has {', '.join(names) or 'none'}"
+        )
     if name is not None and name not in names:
         raise ValueError(f"the table has no column {name!r}, but {', '.join(names)}")
     place = 0 if name is None else names.index(name)

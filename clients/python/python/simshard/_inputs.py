@@ -20,7 +20,7 @@ MOST = 2**64 - 1
 """The largest fingerprint."""
 
 MOST_COUNT = 2**32 - 1
-"""The largest number that most arguments may be."""
+"""The largest number of 32 bits, as the engine and requests have them."""
 
 
 def to_fingerprint(value: Any) -> int:
@@ -77,14 +77,14 @@ def to_strings(values: Any, what: str) -> list[Any]:
     return _arrow.to_list(texts) if isinstance(texts, Texts) else texts
 
 
-def to_count(value: Any, name: str, most: int = MOST_COUNT) -> int:
-    """Check that an argument is a whole number, and not below 0."""
+def to_count(value: Any, name: str, least: int = 0, most: int = MOST_COUNT) -> int:
+    """Check that an argument is a whole number in its range."""
     try:
         count = operator.index(value)
     except TypeError:
-        raise TypeError(f"{name} is a whole number, not of {type(value).__name__}") from None
-    if not 0 <= count <= most:
-        raise ValueError(f"{name} is {count}: it must be from 0 to {most}")
+        raise TypeError(f"{name} must be a whole number, not {type(value).__name__}") from None
+    if not least <= count <= most:
+        raise ValueError(f"{name} is {count}: it must be from {least} to {most}")
     return count
 
 

@@ -32,8 +32,7 @@ def iter_pairs(
     Pairs are found as batches are taken, and no more than a few batches are in memory. The search ends when the
     iterator does, or when nothing refers to it.
     """
-    if to_count(batch_size, "batch_size", sys.maxsize) < 1:
-        raise ValueError(f"batch_size is at least 1, not {batch_size}")
+    to_count(batch_size, "batch_size", least=1, most=sys.maxsize)
     return _simshard.pair_batches(to_fingerprints(fingerprints), *_layout(distance, blocks), batch_size)
 
 

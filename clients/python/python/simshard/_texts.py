@@ -23,12 +23,12 @@ def fingerprint(
     *,
     missing: Literal["raise"] | int = "raise",
 ) -> Fingerprints:
-    """Return the fingerprint of each text, computed by all processors.
+    """Return the fingerprint of each text. If they are not few, all processors compute them.
 
     Texts are a list, any other iterable of strings, or a column of Arrow data, which is read without a copy.
     Some texts have no fingerprint, as those without words, ``None`` and null. Then ``ValueError`` is raised with the
-    position of the first, unless ``missing`` is a number that stands for them. ``find_clusters`` takes all that have
-    that number as copies of each other; ``dedup`` leaves them out.
+    position of the first, unless ``missing`` is a number that stands for them. ``find_clusters`` puts all of these
+    into one cluster; ``dedup`` keeps each such row.
     """
     fingerprints, without = fingerprints_of(to_texts(texts), recipe)
     if without and missing == "raise":

@@ -86,21 +86,21 @@ class Client:
     def create_corpus(self, name: str, *, blocks: int = 5, distance: int = 3, recipe: str = "words-v3") -> CorpusInfo:
         """Create a corpus. More ``blocks`` make more tables: they take memory, and leave fewer candidates."""
         steps = corpora.create_corpus(self._settings, name, blocks, distance, recipe)
-        return threads.run(self._connection.channel, self._settings.address, steps)
+        return threads.run(self._connection, self._settings.address, steps)
 
     def delete_corpus(self, name: str) -> None:
         """Delete a corpus and all its documents."""
-        threads.run(self._connection.channel, self._settings.address, corpora.delete_corpus(self._settings, name))
+        threads.run(self._connection, self._settings.address, corpora.delete_corpus(self._settings, name))
 
     def list_corpora(self) -> list[CorpusInfo]:
         """Return all corpora, by name."""
         steps = corpora.list_corpora(self._settings, time.monotonic)
-        return threads.run(self._connection.channel, self._settings.address, steps)
+        return threads.run(self._connection, self._settings.address, steps)
 
     def describe_corpus(self, name: str) -> CorpusDescription:
         """Return what a corpus is, how much it has, and what each node holds of it."""
         steps = corpora.describe_corpus(self._settings, time.monotonic, name)
-        return threads.run(self._connection.channel, self._settings.address, steps)
+        return threads.run(self._connection, self._settings.address, steps)
 
 
 class Corpus:
@@ -126,7 +126,7 @@ class Corpus:
     def describe(self) -> CorpusDescription:
         """Return what the corpus is, how much it has, and what each node holds of it."""
         steps = corpora.describe_corpus(self._settings, time.monotonic, self.name)
-        return threads.run(self._connection.channel, self._settings.address, steps)
+        return threads.run(self._connection, self._settings.address, steps)
 
     def insert(
         self,
@@ -218,7 +218,7 @@ class Corpus:
         return import_pyarrow().RecordBatchReader.from_batches(match_schema(), rows)
 
     def _stream(self, method: Method[Result], source: Source) -> Generator[Result, None, None]:
-        return threads.stream(self._connection.channel, self._settings, method, source)
+        return threads.stream(self._connection, self._settings, method, source)
 
     def _change(
         self,

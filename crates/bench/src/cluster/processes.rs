@@ -96,7 +96,8 @@ impl Cluster {
         site: &Site,
     ) -> anyhow::Result<Self> {
         let mut router = site.own_program()?;
-        router.args(["serve", "router", "--listen", &site.any_port()]);
+        router.args(["serve", "router"]);
+        site.listen(&mut router, &site.any_port());
         place.give_to(&mut router);
         let router = Process::start(router).context("the router does not start")?;
         Ok(Self {
@@ -359,7 +360,8 @@ fn command(
     listen: &str,
 ) -> anyhow::Result<Command> {
     let mut command = site.own_program()?;
-    command.args(["serve", "node", "--name", name, "--listen", listen]);
+    command.args(["serve", "node", "--name", name]);
+    site.listen(&mut command, listen);
     place.give_to(&mut command);
     command.arg("--data").arg(data);
     Ok(command)

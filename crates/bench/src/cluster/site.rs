@@ -28,6 +28,14 @@ impl Site {
         Ok(self.command(std::env::current_exe()?))
     }
 
+    /// Has a process listen at an address of this site. Hosts have no certificates, and no strangers.
+    pub(super) fn listen(&self, process: &mut Command, address: &str) {
+        process.args(["--listen", address]);
+        if self.0.is_some() {
+            process.arg("--insecure");
+        }
+    }
+
     /// Where a process may listen, on any free port.
     pub(super) fn any_port(&self) -> String {
         format!("{}:0", self.address())

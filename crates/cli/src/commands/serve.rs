@@ -15,6 +15,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::Context;
+use clap::builder::BoolishValueParser;
 use clap::{Args, Subcommand, ValueHint};
 use simshard_router::Origin;
 use simshard_runtime::allocator;
@@ -45,9 +46,9 @@ replica:
   simshard serve node --cluster cluster.toml --name n1
   simshard serve router --cluster cluster.toml
 
-Where other machines reach it, a process listens only with what keeps
-strangers out: a router with TLS, and tokens or certificates of clients, and a
-node with certificates of the cluster. Or with --insecure.
+Beyond loopback a router listens only with TLS, and tokens or certificates of
+clients. A node does so only with certificates of the cluster. --insecure lets
+both listen without them, for trusted networks.
 
 With --data DIR documents and corpora outlive the process. Each role prints
 `listening on URL` on standard output when all that is stored is loaded and it
@@ -125,9 +126,8 @@ pub struct ProcessArgs {
     /// given
     #[arg(long, value_name = "ADDRESS", env = "SIMSHARD_HTTP")]
     pub http: Option<SocketAddr>,
-    /// Listen where other machines reach it, though it lacks TLS, or what tells its callers from strangers: for a network
-    /// that keeps strangers out
-    #[arg(long)]
+    /// Listen beyond loopback without TLS, or without authentication of callers: for trusted networks only
+    #[arg(long, env = "SIMSHARD_INSECURE", value_parser = BoolishValueParser::new())]
     pub insecure: bool,
     /// Form of the log on standard error: human or json
     #[arg(

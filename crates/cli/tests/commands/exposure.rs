@@ -33,8 +33,8 @@ fn a_process_that_lacks_protection_listens_on_this_machine_only() {
     };
     let listen = ["--listen", ELSEWHERE];
     let router =
-        "give --tls-cert and --tls-key, and --tokens or --tls-client-ca. Or give --insecure";
-    let node = "give --cluster-cert, --cluster-key and --cluster-ca. Or give --insecure";
+        "give --tls-cert and --tls-key, and --tokens or --tls-client-ca, listen on 127.0.0.1";
+    let node = "give --cluster-cert, --cluster-key and --cluster-ca, listen on 127.0.0.1";
     let config = file("config.toml", &format!("listen = \"{ELSEWHERE}\"\n"));
     let layout = file(
         "layout.toml",
@@ -72,7 +72,7 @@ fn tokens_alone_are_not_enough_elsewhere() {
     assert!(made.status.success(), "{}", log(&made));
     let said = refused(&["--listen", ELSEWHERE, "--tokens", &tokens], folder.path());
     assert!(
-        said.contains("give --tls-cert and --tls-key. Or give --insecure"),
+        said.contains("give --tls-cert and --tls-key, listen on 127.0.0.1"),
         "{said}"
     );
 }

@@ -274,6 +274,7 @@ async fn ask_for_news(
     let mut client = ShardServiceClient::new(quick_channel_to(dialer, address)?);
     let request = pb::PingRequest {
         counts_documents,
+        tells_corpora: true,
         ..pb::PingRequest::default()
     };
     match timeout(patience, client.ping(request)).await.ok()? {

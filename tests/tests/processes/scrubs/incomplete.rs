@@ -27,7 +27,7 @@ fn assert_says(scrubbed: &Scrubbed, parts: &[&str]) {
     assert!(parts.iter().all(|part| said.contains(part)), "{said}");
 }
 
-/// SB2: no documents are compared of a corpus that the metadata does not know.
+/// No documents are compared of a corpus that the metadata does not know.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_corpus_whose_record_is_lost_is_named_though_its_shards_differ() {
     let cluster = ProcessCluster::start(Shape::of(2).with_replicas(2));
@@ -53,10 +53,13 @@ async fn a_corpus_whose_record_is_lost_is_named_though_its_shards_differ() {
         let blind = scrub(&cluster, "0", more);
         assert_says(
             &blind,
-            &["has lost its record, corpus ", "simshard corpus recover"],
+            &[
+                "has no record, so its documents are not compared",
+                "simshard corpus recover",
+            ],
         );
     }
-    // The record was there when the nodes started.
+    // The nodes registered before the corpus was created: only their answers name it.
     let status = simshard(&cluster, &["cluster", "status"]);
     assert!(status.contains("records missing of 1"), "{status}");
 

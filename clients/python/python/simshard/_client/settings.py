@@ -9,7 +9,7 @@ from os import PathLike, fspath
 from pathlib import Path
 from re import fullmatch
 
-from simshard._inputs import to_count
+from simshard._inputs import MOST_COUNT, to_count
 
 File = str | PathLike[str]
 """The path of a file."""
@@ -41,14 +41,12 @@ class Settings:
     """The recipe that every corpus must have; empty for any."""
 
     def __post_init__(self) -> None:
-        for name, most in (("window", None), ("batch_size", MAX_BATCH), ("batch_bytes", 15 << 20)):
-            value = to_count(getattr(self, name), name)
-            if value < 1 or (most is not None and value > most):
-                raise ValueError(f"{name} is {value}: it must be 1 or more" + (f", {most} at most" if most else ""))
+        for name, most in (("window", MOST_COUNT), ("batch_size", MAX_BATCH), ("batch_bytes", 15 << 20)):
+            to_count(getattr(self, name), name, least=1, most=most)
         for name in ("timeout", "patience"):
             value = getattr(self, name)
             if not isinstance(value, Real):
-                raise TypeError(f"{name} is a number of seconds, not of {type(value).__name__}")
+                raise TypeError(f"{name} must be a number of seconds, not {type(value).__name__}")
             if not float(value) >= 0:
                 raise ValueError(f"{name} is {value}: it must be 0 or more")
 
@@ -92,8 +90,8 @@ def access_of(address: str, ca: File | None, cert: File | None, key: File | None
     read: dict[str, bytes] = {}
     for name, (file, section) in files.items():
         if file is not None:
-            if section.decode() in fspath(file):
-                raise ValueError(f"{name} is the path of a PEM file, not its text")
+            if isinstance(file, bytes) or section.decode() in fspath(file):
+                raise ValueError(f"{name} must be the path of a PEM file, not its content")
             read[name] = Path(file).read_bytes()
             if section not in read[name]:
                 raise ValueError(f"{name} is no PEM file with a {section.decode().strip('-').lower()}: {file}")

@@ -31,6 +31,11 @@ class Connection:
         self._is_closed = False
 
     @property
+    def is_closed(self) -> bool:
+        """Whether it was closed."""
+        return self._is_closed
+
+    @property
     def channel(self) -> grpc.Channel:
         """The channel."""
         if self._is_closed:
@@ -43,14 +48,14 @@ class Connection:
         self._channel.close()
 
 
-def run(channel: grpc.Channel, address: str, steps: UnarySteps[T]) -> T:
+def run(connection: Connection, address: str, steps: UnarySteps[T]) -> T:
     """Do the steps of a request; return what it brings."""
     try:
         step = next(steps)
         while True:
             if isinstance(step, Call):
                 try:
-                    answer = method_of(channel, step.method)(step.request, timeout=step.timeout)
+                    answer = method_of(connection.channel, step.method)(step.request, timeout=step.timeout)
                 except grpc.RpcError as failure:
                     step = steps.throw(error_of(failure, address))
                 else:
@@ -64,7 +69,7 @@ def run(channel: grpc.Channel, address: str, steps: UnarySteps[T]) -> T:
 
 
 def stream(
-    channel: grpc.Channel, settings: Settings, method: Method[Result], source: Source
+    connection: Connection, settings: Settings, method: Method[Result], source: Source
 ) -> Generator[Result, None, None]:
     """Send batches, and yield the result of each. The batches are read by the caller's thread."""
     batches = source.batches(settings)
@@ -81,7 +86,7 @@ def stream(
             if isinstance(step, Open):
                 if sending is not None:
                     sending.cancel()
-                sending = _Stream(channel, settings, method)
+                sending = _Stream(connection, settings, method)
             elif isinstance(step, Send):
                 assert sending is not None
                 sending.send(step)
@@ -109,13 +114,14 @@ def _wait(sending: _Stream | None, batches: Iterator[Any], wait: Wait) -> Event:
 class _Stream:
     """A stream that is open."""
 
-    def __init__(self, channel: grpc.Channel, settings: Settings, method: Method[Any]) -> None:
+    def __init__(self, connection: Connection, settings: Settings, method: Method[Any]) -> None:
+        self._connection = connection
         self._address = settings.address
         self._batches: SimpleQueue[Send | None] = SimpleQueue()
         # Each batch has one answer, so this holds a window of them at most.
         self._events: SimpleQueue[Event] = SimpleQueue()
         messages = (method.message(send.batch, send.sequence) for send in iter(self._batches.get, None))
-        self._answers = method_of(channel, method.name)(messages)
+        self._answers = method_of(connection.channel, method.name)(messages)
         Thread(target=self._read, name="simshard answers", daemon=True).start()
 
     def send(self, send: Send) -> None:
@@ -137,5 +143,6 @@ class _Stream:
             for answer in self._answers:
                 self._events.put(Answered(answer))
         except grpc.RpcError as error:
-            failure = error_of(error, self._address)
+            is_closed = self._connection.is_closed
+            failure = closed() if is_closed else error_of(error, self._address)
         self._events.put(failure)

@@ -8,8 +8,6 @@ mod manner;
 mod places;
 mod within;
 
-use std::collections::BTreeSet;
-use std::io;
 use std::num::NonZeroUsize;
 use std::time::{Duration, SystemTime};
 
@@ -17,11 +15,12 @@ use anyhow::bail;
 use clap::{Args, ValueEnum};
 use simshard_node::{MOST_DIFFERENCES, ScrubOptions};
 use simshard_runtime::terminal::counted;
-use simshard_topology::{CorpusUid, ShardId, ShardSet, Version};
+use simshard_topology::{ShardId, ShardSet, Version};
 
 use super::MetadataArgs;
 use super::access::ClusterAccess;
 use crate::args::JsonArgs;
+use crate::exit::is_broken_pipe;
 use crate::say::{note, warn};
 use attempts::Attempts;
 use between::Outcomes;
@@ -102,18 +101,13 @@ impl ScrubArgs {
 
 pub(super) async fn run(args: &ScrubArgs) -> anyhow::Result<()> {
     let done = scrub(args).await;
-    if done.as_ref().is_err_and(is_cut_off) {
-        bail!("standard output was closed before all was compared: run this command again");
+    // Other commands take that as an end. This one says whether all is well.
+    if done.as_ref().is_err_and(is_broken_pipe) {
+        bail!(
+            "standard output was closed, so a part of the outcome is lost: run this command again, and read all of it"
+        );
     }
     done
-}
-
-/// Whether the reader of the output has gone. Other commands take that as an end; this one says whether all is well.
-fn is_cut_off(error: &anyhow::Error) -> bool {
-    let mut causes = error
-        .chain()
-        .filter_map(|cause| cause.downcast_ref::<io::Error>());
-    causes.any(|cause| cause.kind() == io::ErrorKind::BrokenPipe)
 }
 
 async fn scrub(args: &ScrubArgs) -> anyhow::Result<()> {
@@ -137,16 +131,31 @@ async fn scrub(args: &ScrubArgs) -> anyhow::Result<()> {
         within = within::compare(&attempts, manner, shards).await?;
         within::print(&within, &attempts.places(), args.output)?;
     }
-    let mut between = Outcomes::default();
+    let mut between = Ok(Outcomes::default());
     if args.compares(What::Shards) {
-        between = between::compare(&access, manner, shards).await?;
-        between.print(args.output)?;
+        between = compare_shards(&access, manner, shards).await;
     }
-    conclude(&within, &between, args)?;
+    // What was found before is told, too.
+    let concluded = conclude(&within, between.as_ref().ok(), args);
+    if let Err(error) = between {
+        let before = concluded.map_or_else(|error| format!("{error}; "), |()| String::new());
+        return Err(error.context(format!("{before}shards were not compared with each other")));
+    }
+    concluded?;
     match dropping {
         Some(dropping) => dropping.end(args.output).await,
         None => Ok(()),
     }
+}
+
+async fn compare_shards(
+    access: &ClusterAccess,
+    manner: Manner,
+    shards: ShardSet,
+) -> anyhow::Result<Outcomes> {
+    let outcomes = between::compare(access, manner, shards).await?;
+    outcomes.print(manner.output)?;
+    Ok(outcomes)
 }
 
 /// The last version of what was changed this long ago. If it is no time at all, there is no last one: clocks of routers may
@@ -197,16 +206,13 @@ pub(super) async fn fill(access: &ClusterAccess, shards: ShardSet) -> anyhow::Re
 /// Says which documents differ, and fails if some still do.
 fn conclude(
     within: &[within::Outcome],
-    Outcomes {
-        by_shard: between,
-        unrecorded,
-        ..
-    }: &Outcomes,
+    between: Option<&Outcomes>,
     args: &ScrubArgs,
 ) -> anyhow::Result<()> {
     let shown = within.iter().flat_map(|outcome| &outcome.shown);
     shown.take(SHOWN).for_each(note);
-    let shown = between.values().flat_map(|outcome| &outcome.shown);
+    let by_shard = || between.iter().flat_map(|outcomes| &outcomes.by_shard);
+    let shown = by_shard().flat_map(|(_, outcome)| &outcome.shown);
     shown.take(SHOWN).for_each(note);
     let mut problems = Vec::new();
     let left: u64 = within.iter().map(within::Outcome::left).sum();
@@ -224,7 +230,7 @@ fn conclude(
         let problem = "more documents changed meanwhile than --most-differences takes note of, so not all were compared: run this command again";
         problems.push(problem.to_owned());
     }
-    let left: u64 = between.values().map(between::Outcome::left).sum();
+    let left: u64 = by_shard().map(|(_, outcome)| outcome.left()).sum();
     if left > 0 {
         let documents = counted(left, "document");
         problems.push(format!("shards differ in {documents}{advice}"));
@@ -234,28 +240,15 @@ fn conclude(
         .filter_map(|outcome| Some((outcome.shard, outcome.summary.as_ref().err()?)));
     let failed: Vec<_> = failed.collect();
     problems.extend(not_compared(&failed, ""));
-    let failed = between
-        .iter()
-        .filter_map(|(shard, outcome)| Some((*shard, outcome.problem.as_ref()?)));
+    let failed =
+        by_shard().filter_map(|(shard, outcome)| Some((*shard, outcome.problem.as_ref()?)));
     let failed: Vec<_> = failed.collect();
     problems.extend(not_compared(&failed, " with others"));
-    problems.extend(left_out(unrecorded));
+    problems.extend(between.and_then(Outcomes::left_out));
     if problems.is_empty() {
         return Ok(());
     }
     bail!("{}", problems.join("; "))
-}
-
-/// Says of which corpora documents were not compared between shards.
-fn left_out(unrecorded: &BTreeSet<CorpusUid>) -> Option<String> {
-    let uids: Vec<String> = unrecorded.iter().map(CorpusUid::to_string).collect();
-    let uids = uids.join(", ");
-    (!uids.is_empty()).then(|| {
-        format!(
-            "shards were not compared with others for what has lost its record, corpus {uids}: see `simshard corpus \
-             recover`"
-        )
-    })
 }
 
 /// Says why some shards were not compared. Answers which.

@@ -71,7 +71,7 @@ impl Place {
 pub(super) struct NodePresence {
     /// Where it listens. Left out, that is its address in the layout file.
     pub(super) listen: Option<SocketAddr>,
-    /// Whether it listens where other machines reach it, without certificates.
+    /// Whether it may listen beyond loopback without certificates.
     pub(super) insecure: bool,
     /// Where other processes reach it. Left out, that is where it listens.
     pub(super) address: Option<String>,
@@ -87,7 +87,7 @@ pub(super) type RouterRole = Role<SocketAddr, RouterConfig>;
 
 pub(super) fn embedded(args: &ServeArgs) -> anyhow::Result<EmbeddedConfig> {
     let security = args.security.clone().load()?;
-    keep_out_of_router(args.listen, &security, args.process.insecure)?;
+    check_exposure(args.listen, &security, args.process.insecure)?;
     Ok(EmbeddedConfig {
         nodes: vec![NodeId::new(EMBEDDED_NODE)?],
         listen: args.listen,
@@ -197,7 +197,7 @@ pub(super) fn router(args: &RouterRoleArgs) -> anyhow::Result<RouterRole> {
     };
     let listen = listen.unwrap_or(SocketAddr::from(([127, 0, 0, 1], 7460)));
     let insecure = process.insecure || file.insecure;
-    keep_out_of_router(listen, &config.security, insecure)?;
+    check_exposure(listen, &config.security, insecure)?;
     Ok(Role {
         metadata: place(&args.role, file.cluster, file.metadata, access)?,
         presence: listen,
@@ -206,8 +206,8 @@ pub(super) fn router(args: &RouterRoleArgs) -> anyhow::Result<RouterRole> {
     })
 }
 
-/// Refuses a router that others reach, if it does not keep strangers out.
-fn keep_out_of_router(
+/// Refuses a router that listens beyond loopback without protection.
+fn check_exposure(
     listen: SocketAddr,
     security: &Security,
     insecure: bool,

@@ -1,15 +1,15 @@
-//! Where a process may listen: on this machine, and elsewhere only if strangers are kept out.
+//! Where a process may listen: on loopback, and elsewhere only with TLS and authentication of its callers.
 
 use std::net::SocketAddr;
 
 use crate::exit::UsageError;
 
-/// What a process lacks to keep strangers out, as the flags to give.
+/// The protection that a process lacks, as the flags to give.
 pub(super) type Lack = Option<&'static str>;
 
 /// What a router lacks.
-pub(super) const fn of_router(has_tls: bool, knows_clients: bool) -> Lack {
-    match (has_tls, knows_clients) {
+pub(super) const fn of_router(has_tls: bool, knows_callers: bool) -> Lack {
+    match (has_tls, knows_callers) {
         (true, true) => None,
         (true, false) => Some("--tokens or --tls-client-ca"),
         (false, true) => Some("--tls-cert and --tls-key"),
@@ -26,16 +26,16 @@ pub(super) const fn of_node(has_certificates: bool) -> Lack {
     }
 }
 
-/// Refuses to listen where other machines reach the process, if it lacks something.
+/// Refuses to listen beyond loopback without protection.
 ///
 /// # Errors
-/// If so, and the operator has not allowed it.
+/// If it lacks some, and the operator has not allowed that.
 pub(super) fn check(listen: SocketAddr, lack: Lack, allowed: bool) -> Result<(), UsageError> {
     let is_here = listen.ip().to_canonical().is_loopback();
     match lack {
         Some(lack) if !is_here && !allowed => Err(UsageError(format!(
-            "other machines reach {listen}, and nothing keeps strangers from all documents: give {lack}. Or give \
-             --insecure, if the network keeps them out"
+            "{listen} is not loopback, and other machines may reach it: give {lack}, listen on 127.0.0.1, or give --insecure \
+             in a trusted network"
         ))),
         Some(_) | None => Ok(()),
     }
@@ -66,7 +66,7 @@ mod tests {
             let refused = check(elsewhere, Some("--tokens"), false).unwrap_err();
             let refused = refused.to_string();
             assert!(
-                refused.contains("give --tokens. Or give --insecure"),
+                refused.contains("give --tokens, listen on 127.0.0.1, or give --insecure"),
                 "{refused}"
             );
             check(elsewhere, Some("--tokens"), true).unwrap();

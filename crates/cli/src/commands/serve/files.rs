@@ -35,7 +35,7 @@ pub struct RawNodeConfig {
     pub name: Option<String>,
     /// Where to listen.
     pub listen: Option<SocketAddr>,
-    /// Whether it listens where other machines reach it, without certificates.
+    /// Whether it may listen beyond loopback without certificates.
     #[serde(default)]
     pub insecure: bool,
     /// Where other processes reach it.
@@ -84,7 +84,7 @@ pub struct RawRouterConfig {
     pub cluster_ca: Option<PathBuf>,
     /// Where to listen.
     pub listen: Option<SocketAddr>,
-    /// Whether it listens where other machines reach it, without TLS or without knowing its callers.
+    /// Whether it may listen beyond loopback without TLS, or without authentication of clients.
     #[serde(default)]
     pub insecure: bool,
     /// How long a request may take.

@@ -111,7 +111,7 @@ async fn start_node(mut role: NodeRole) -> anyhow::Result<Started> {
     })
 }
 
-/// Takes the address of a node, if it keeps strangers out there.
+/// Takes the address of a node, if the node may listen there.
 fn bind_node(listen: SocketAddr, role: &NodeRole) -> anyhow::Result<TcpSocket> {
     let lack = exposure::of_node(role.config.certificates.is_some());
     exposure::check(listen, lack, role.presence.insecure)?;

@@ -96,8 +96,8 @@ impl ScrubError {
 impl From<Status> for ScrubError {
     fn from(status: Status) -> Self {
         // A node leaves the shards whose files are damaged.
-        let is_damaged = Reason::of(&status) == Some(Reason::StorageFailed);
-        // Then the connection broke: no node says that.
+        let storage_failed = Reason::of(&status) == Some(Reason::StorageFailed);
+        // The connection broke: what a node says has no source.
         let is_cut = status.source().is_some();
         let may_pass = matches!(
             status.code(),
@@ -105,10 +105,12 @@ impl From<Status> for ScrubError {
                 | Code::Unavailable
                 | Code::DeadlineExceeded
                 | Code::ResourceExhausted
+                // The node stops.
+                | Code::Cancelled
         );
         Self {
             message: status_text(&status),
-            may_succeed_later: is_damaged || is_cut || may_pass,
+            may_succeed_later: storage_failed || is_cut || may_pass,
         }
     }
 }
@@ -343,6 +345,7 @@ mod tests {
             (Status::from_error(Box::new(broken)), true),
             (damaged, true),
             (Status::unavailable("it stops"), true),
+            (Status::cancelled("it stops"), true),
             (Status::internal("nonsense"), false),
             (Status::unimplemented("it is too old"), false),
         ] {

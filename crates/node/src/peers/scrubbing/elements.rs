@@ -1,5 +1,6 @@
 //! What a replica of a shard has, as it comes from its node: ranges with their digests, and elements.
 
+use std::error::Error;
 use std::sync::Arc;
 use std::vec;
 
@@ -11,8 +12,8 @@ use simshard_topology::replication::{Epoch, StoreId};
 use simshard_topology::{CorpusUid, ShardId, Version};
 use tokio::sync::mpsc;
 use tokio_util::task::AbortOnDropHandle;
-use tonic::Status;
 use tonic::transport::Channel;
+use tonic::{Code, Status};
 
 use super::differences::Key;
 use crate::engine::{Cell, CopyItem, own_elements};
@@ -31,7 +32,14 @@ impl Replica {
     /// What this replica answers, with its address.
     pub(super) fn explain(&self, status: &Status) -> Status {
         let message = format!("{}: {}", self.address, status.message());
-        Status::with_details(status.code(), message, status.details().to_vec().into())
+        // Only a broken connection has a source, which does not travel.
+        let is_cut = status.source().is_some();
+        let code = if is_cut {
+            Code::Unavailable
+        } else {
+            status.code()
+        };
+        Status::with_details(code, message, status.details().to_vec().into())
     }
 
     /// Asks this replica for a comparison, at the epoch of a record of the shard.
@@ -114,7 +122,8 @@ impl Incoming {
         let comparison = pinned.comparison(corpora, until).map_err(NodeError::from);
         let mut comparison = comparison?;
         loop {
-            let part = self.next_part().ok_or_else(cut_short)??;
+            let part = self.next_part();
+            let part = part.ok_or_else(|| self.replica.explain(&cut_short()))??;
             if part.ranges_ended {
                 return comparison.finish().map_err(failed);
             }

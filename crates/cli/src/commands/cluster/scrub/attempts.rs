@@ -57,6 +57,8 @@ struct Failing {
     in_vain: u32,
     /// The last one, which counts once for all shards.
     last: u64,
+    /// The reading at which it was last found to be silent.
+    silent_at: Option<u64>,
 }
 
 impl<'a> Attempts<'a> {
@@ -135,8 +137,8 @@ impl<'a> Attempts<'a> {
         }
     }
 
-    /// Has the first store of a shard do something, again and again while that may help. `shards` are all that it concerns.
-    /// While a store of theirs does not answer at all, it is waited for: an attempt would take long, and be in vain.
+    /// Asks the first store of a shard to do something, and repeats what failed and may pass. `shards` are all that it
+    /// concerns. While a store of theirs is silent there is no attempt: it would only take long, and fail.
     ///
     /// # Errors
     /// Why it is not done.
@@ -152,14 +154,19 @@ impl<'a> Attempts<'a> {
             let Some(reader) = places.reader(shard) else {
                 return Err(ScrubError::unregistered().to_string());
             };
-            if self.is_given_up(reader.id)
-                && let Some(silent) = self.silent(&places, shards).await
-            {
-                return Err(self.explained(silent));
+            let stores = places.stores_of(shards);
+            if stores.iter().any(|store| self.is_given_up(store.id)) {
+                let silent = self.silent(&stores).await;
+                if !silent.is_empty() {
+                    return Err(self.explained(silence_of(&silent)));
+                }
             }
             let error = match attempt(&places, reader).await {
                 Ok(done) => {
-                    self.failing.borrow_mut().remove(&reader.id);
+                    let mut failing = self.failing.borrow_mut();
+                    stores
+                        .iter()
+                        .for_each(|store| drop(failing.remove(&store.id)));
                     return Ok(done);
                 }
                 Err(error) => error,
@@ -168,30 +175,49 @@ impl<'a> Attempts<'a> {
             if !error.may_succeed_later || is_over {
                 return Err(self.explained(problem_of(reader, &error)));
             }
-            loop {
-                if self.has_changed(&places, shards).await {
-                    in_vain = 0;
-                    break;
-                }
-                in_vain += 1;
-                self.note_in_vain(reader.id);
-                let is_over = in_vain >= PATIENCE || self.is_given_up(reader.id);
-                if is_over || self.silent(&places, shards).await.is_none() {
-                    break;
-                }
+            in_vain = self.wait(&places, reader, shards, in_vain).await;
+        }
+    }
+
+    /// Waits until another attempt may help, or the patience with a store has ended. Answers for how many readings attempts
+    /// have been in vain.
+    async fn wait(
+        &self,
+        places: &Places,
+        reader: &RegisteredStore,
+        shards: ShardSet,
+        mut in_vain: u32,
+    ) -> u32 {
+        let stores = places.stores_of(shards);
+        loop {
+            if self.has_changed(places, shards).await {
+                return 0;
+            }
+            in_vain += 1;
+            let silent = self.silent(&stores).await;
+            let failing = if silent.is_empty() {
+                &[reader][..]
+            } else {
+                &silent
+            };
+            failing.iter().for_each(|store| self.note_in_vain(store.id));
+            let is_over = silent.iter().any(|store| self.is_given_up(store.id));
+            if silent.is_empty() || is_over {
+                return in_vain;
             }
         }
     }
 
-    /// The stores of these shards that do not answer at all. `None` if all do.
-    async fn silent(&self, places: &Places, shards: ShardSet) -> Option<String> {
-        let asked = places.stores_of(shards).into_iter().map(async |store| {
-            let silent = !(self.answers)(store).await;
-            silent.then(|| format!("{} at {}", store.node, store.address))
+    /// Those of these stores that do not answer at all.
+    async fn silent<'b>(&self, stores: &[&'b RegisteredStore]) -> Vec<&'b RegisteredStore> {
+        let asked = stores.iter().map(async |&store| {
+            if self.is_known_as_silent(store.id) {
+                return Some(store);
+            }
+            let answers = (self.answers)(store).await;
+            (!answers).then(|| self.note_silent(store))
         });
-        let silent: Vec<String> = join_all(asked).await.into_iter().flatten().collect();
-        let verb = if silent.len() == 1 { "does" } else { "do" };
-        (!silent.is_empty()).then(|| format!("{} {verb} not answer", silent.join(", ")))
+        join_all(asked).await.into_iter().flatten().collect()
     }
 
     /// Waits for a reading, unless there is one since. Answers whether other stores hold these shards than at these places.
@@ -213,8 +239,8 @@ impl<'a> Attempts<'a> {
         }
     }
 
-    /// Whether a store gets one attempt for each shard, and none while a store of that shard does not answer at all. It may
-    /// fail for one shard alone.
+    /// Whether a store has failed for so many readings that no more are awaited. It gets one attempt for each shard, as it may
+    /// fail for one alone, and none while it is silent.
     fn is_given_up(&self, store: StoreId) -> bool {
         let failing = self.failing.borrow();
         let in_vain = failing.get(&store).map(|failing| failing.in_vain);
@@ -226,12 +252,44 @@ impl<'a> Attempts<'a> {
         let mut failing = self.failing.borrow_mut();
         let failing = failing.entry(store).or_default();
         if failing.in_vain == 0 || failing.last != number {
-            *failing = Failing {
-                in_vain: failing.in_vain + 1,
-                last: number,
-            };
+            failing.in_vain += 1;
+            failing.last = number;
         }
     }
+
+    fn note_silent<'b>(&self, store: &'b RegisteredStore) -> &'b RegisteredStore {
+        let number = self.read.borrow().number;
+        let mut failing = self.failing.borrow_mut();
+        failing.entry(store.id).or_default().silent_at = Some(number);
+        store
+    }
+
+    /// Whether a store was silent a moment ago that has been so for long. It is not asked for each shard.
+    fn is_known_as_silent(&self, store: StoreId) -> bool {
+        let number = self.read.borrow().number;
+        let failing = self.failing.borrow();
+        let silent_at = failing.get(&store).and_then(|failing| failing.silent_at);
+        let is_new = silent_at.is_some_and(|at| number < at + u64::from(PATIENCE));
+        drop(failing);
+        is_new && self.is_given_up(store)
+    }
+}
+
+/// Says which stores are silent, and what to do.
+fn silence_of(silent: &[&RegisteredStore]) -> String {
+    let stores = silent.iter();
+    let stores: Vec<String> = stores
+        .map(|store| format!("{} at {}", store.node, store.address))
+        .collect();
+    let answers = if silent.len() == 1 {
+        "does not answer: start it"
+    } else {
+        "do not answer: start them"
+    };
+    format!(
+        "{} {answers}, or see `simshard cluster status`",
+        stores.join(", ")
+    )
 }
 
 #[cfg(test)]

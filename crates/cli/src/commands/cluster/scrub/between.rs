@@ -3,23 +3,26 @@
 //! Each shard has a sum of what it has in common with each other one. Where the sums of two shards for each other differ,
 //! a node of the lower one compares their documents.
 
+mod corpora;
 mod table;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use anyhow::bail;
 use futures_util::{StreamExt, TryStreamExt, stream};
 use serde_json::{Map, Value, json};
-use simshard_cluster::{CorpusState, RegisteredStore, recorded_corpora, without_record};
+use simshard_cluster::{CorpusState, RegisteredStore};
 use simshard_node::{ScrubDifference, ScrubError, compare_shard, sum_cells_of};
+use simshard_topology::replication::StoreId;
 use simshard_topology::{CorpusUid, ShardId, ShardSet, Version};
 
-use super::super::access::{ClusterAccess, admin};
-use super::super::patience::patiently;
+use super::super::access::ClusterAccess;
 use super::attempts::Attempts;
 use super::manner::{Manner, SHOWN, state_text, state_value};
 use super::places::Places;
 use crate::progress;
 use crate::say;
+use corpora::{corpora_of, left_out};
 
 /// The sums of a shard, by the other shard.
 type Sums = Vec<[u8; 16]>;
@@ -33,6 +36,8 @@ pub(super) struct Outcomes {
     pub(super) by_shard: BTreeMap<ShardId, Outcome>,
     /// Corpora whose documents were not compared: nodes hold them, and their records are lost.
     pub(super) unrecorded: BTreeSet<CorpusUid>,
+    /// Nodes that did not tell which corpora they hold.
+    untold: Vec<String>,
 }
 
 /// What came of a shard and those above it.
@@ -106,34 +111,35 @@ pub(super) async fn compare(
 ) -> anyhow::Result<Outcomes> {
     let comparison = Comparison::begin(access, manner).await?;
     let compared = async {
-        let mut outcomes = Outcomes {
-            unrecorded: comparison.unrecorded.clone(),
-            ..Outcomes::default()
-        };
+        let mut outcomes = Outcomes::default();
         let mut sums: BTreeMap<ShardId, Sums> = BTreeMap::new();
         for (shard, summed) in comparison.sum().await {
             match summed {
                 Ok(summed) => drop(sums.insert(shard, summed)),
-                Err(problem) => drop(outcomes.by_shard.insert(shard, Outcome::unknown(problem))),
+                Err(problem) => outcomes.miss(shard, within, &problem),
             }
         }
         let summed = sums.keys().filter(|shard| within.contains(**shard));
         outcomes.summed = summed.copied().collect();
         let pairs = differing(&sums, within);
         comparison.compare(&pairs, &mut outcomes.by_shard).await?;
+        comparison.check_corpora(access, &mut outcomes).await?;
         Ok(outcomes)
     };
     comparison.attempts.during(compared).await
 }
 
 /// Compares these shards with all others, whatever their sums: most of them lack what the others have. Answers what came of
-/// it by the lower shard of each pair.
+/// it by the lower shard of each pair. It fails if a corpus has no record: its documents would be left out.
 pub(super) async fn compare_all(
     access: &ClusterAccess,
     manner: Manner,
     within: ShardSet,
 ) -> anyhow::Result<BTreeMap<ShardId, Outcome>> {
     let comparison = Comparison::begin(access, manner).await?;
+    if let Some(problem) = left_out(&comparison.unrecorded) {
+        bail!("{problem}; then run this command again");
+    }
     let (pairs, mut outcomes) = (all(within), BTreeMap::new());
     let compared = comparison.compare(&pairs, &mut outcomes);
     comparison.attempts.during(compared).await?;
@@ -167,16 +173,14 @@ struct Comparison<'a> {
     manner: Manner,
     corpora: Vec<CorpusUid>,
     unrecorded: BTreeSet<CorpusUid>,
+    /// Stores that have not told which corpora they hold.
+    untold: Vec<StoreId>,
     attempts: Attempts<'a>,
 }
 
 impl<'a> Comparison<'a> {
     async fn begin(access: &'a ClusterAccess, manner: Manner) -> anyhow::Result<Self> {
-        let admin = admin(access);
-        let held = patiently(async || admin.held_corpora().await).await?;
-        let corpora = patiently(async || recorded_corpora(access.keys()).await).await?;
-        let unrecorded = async || without_record(access.keys(), &corpora, held.clone()).await;
-        let unrecorded = patiently(unrecorded).await?;
+        let (corpora, unrecorded, untold) = corpora_of(access).await?;
         let live = corpora
             .records()
             .filter(|record| record.state == CorpusState::Live);
@@ -184,8 +188,30 @@ impl<'a> Comparison<'a> {
             manner,
             corpora: live.map(|record| record.uid).collect(),
             unrecorded,
+            untold,
             attempts: Attempts::begin(access).await?,
         })
+    }
+
+    /// Takes note of corpora that were left out. Stores that had not told what they hold are asked again, if they hold a
+    /// shard still.
+    async fn check_corpora(
+        &self,
+        access: &ClusterAccess,
+        outcomes: &mut Outcomes,
+    ) -> anyhow::Result<()> {
+        outcomes.unrecorded.clone_from(&self.unrecorded);
+        if self.untold.is_empty() {
+            return Ok(());
+        }
+        let (_, unrecorded, untold) = corpora_of(access).await?;
+        outcomes.unrecorded.extend(unrecorded);
+        let places = self.attempts.places();
+        let stores = places.stores_of(ShardSet::ALL).into_iter();
+        let untold =
+            stores.filter(|store| self.untold.contains(&store.id) && untold.contains(&store.id));
+        outcomes.untold = untold.map(|store| store.node.to_string()).collect();
+        Ok(())
     }
 
     /// Compares pairs of shards, some at once.
@@ -335,7 +361,13 @@ fn told(difference: &ScrubDifference) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::num::NonZeroUsize;
+
+    use simshard_node::ScrubOptions;
+
+    use super::super::super::two_nodes::two_nodes;
     use super::*;
+    use crate::args::JsonArgs;
 
     fn sums(of: &[(u8, u8, u8)]) -> BTreeMap<ShardId, Sums> {
         let mut sums: BTreeMap<ShardId, Sums> = BTreeMap::new();
@@ -364,6 +396,27 @@ mod tests {
         assert_eq!(differing(&sums, of(&[2])), []);
         assert_eq!(all(of(&[1])).len(), 255);
         assert_eq!(all(of(&[1, 2])).len(), 255 + 254);
+    }
+
+    /// All shards may be found to agree once nodes answer again that did not at first.
+    #[tokio::test]
+    async fn nodes_that_never_tell_their_corpora_are_named() {
+        let access = two_nodes().await;
+        let manner = Manner {
+            options: ScrubOptions {
+                until: Version::MAX,
+                repairs: false,
+                most_differences: 1,
+            },
+            at_once: NonZeroUsize::MIN,
+            output: JsonArgs { json: false },
+        };
+        let comparison = Comparison::begin(&access, manner).await.unwrap();
+        let mut outcomes = Outcomes::default();
+        let checked = comparison.check_corpora(&access, &mut outcomes).await;
+        checked.unwrap();
+        assert_eq!(outcomes.untold, ["n1", "n2"]);
+        outcomes.left_out().unwrap();
     }
 
     #[test]

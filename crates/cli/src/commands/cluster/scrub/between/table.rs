@@ -3,7 +3,7 @@
 use serde_json::json;
 use simshard_topology::{ShardId, ShardSet};
 
-use super::Outcomes;
+use super::{Outcome, Outcomes};
 use crate::args::JsonArgs;
 use crate::say;
 
@@ -39,6 +39,22 @@ impl Row {
 }
 
 impl Outcomes {
+    /// Takes note of a shard whose sums are unknown. No shard is compared with it.
+    pub(super) fn miss(&mut self, missed: ShardId, within: ShardSet, problem: &str) {
+        if within.contains(missed) {
+            let unknown = Outcome::unknown(problem.to_owned());
+            self.by_shard.insert(missed, unknown);
+            return;
+        }
+        for shard in within.iter() {
+            self.by_shard.entry(shard).or_default().add(Outcome {
+                missed: ShardSet::from_iter([missed]),
+                problem: Some(problem.to_owned()),
+                ..Outcome::default()
+            });
+        }
+    }
+
     /// A line for the shards that agree with all others, one for those that were not compared, and one for each that differs.
     fn rows(&self) -> Vec<Row> {
         let others = self.by_shard.iter();
@@ -92,7 +108,10 @@ impl Outcomes {
             }
         }
         if !output.json {
-            say::print(&text)?;
+            return say::print(&text);
+        }
+        for corpus in &self.unrecorded {
+            say::print_json(&json!({ "corpus": corpus.to_string(), "state": "not compared" }))?;
         }
         Ok(())
     }
@@ -100,7 +119,6 @@ impl Outcomes {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Outcome;
     use super::*;
 
     #[test]
@@ -127,12 +145,30 @@ mod tests {
         assert_eq!(agreeing(&outcomes), Some(set(&[2, 4])));
         assert_eq!(outcomes.rows()[1].state, "differs");
         for shard in [8, 9] {
-            let unknown = Outcome::unknown("it is silent".to_owned());
-            outcomes.by_shard.insert(ShardId(shard), unknown);
+            outcomes.miss(ShardId(shard), ShardSet::ALL, "it is silent");
         }
         assert_eq!(agreeing(&outcomes), None);
         let rows = outcomes.rows();
         assert_eq!(rows.len(), 2);
         assert_eq!(rows[1].shards, set(&[8, 9]));
+    }
+    #[test]
+    fn shards_that_were_asked_for_are_named_where_others_cannot_be_read() {
+        let set = |shards: &[u8]| -> ShardSet { shards.iter().copied().map(ShardId).collect() };
+        let mut outcomes = Outcomes {
+            summed: set(&[1, 2]),
+            ..Outcomes::default()
+        };
+        for shard in [8, 9] {
+            outcomes.miss(ShardId(shard), set(&[1, 2]), "it is silent");
+        }
+        let row = Row {
+            shards: set(&[1, 2]),
+            with: set(&[8, 9]),
+            state: "not compared",
+            differences: 0,
+            repaired: 0,
+        };
+        assert_eq!(outcomes.rows(), [row]);
     }
 }
