@@ -239,7 +239,7 @@ impl<'a> Attempts<'a> {
         }
     }
 
-    /// Whether a store has failed for so many readings that no more are awaited. It gets one attempt for each shard, as it may
+    /// Whether a store has failed for as many readings as are awaited. It gets one attempt for each shard, as it may
     /// fail for one alone, and none while it is silent.
     fn is_given_up(&self, store: StoreId) -> bool {
         let failing = self.failing.borrow();

@@ -22,7 +22,7 @@ use super::manner::{Manner, SHOWN, state_text, state_value};
 use super::places::Places;
 use crate::progress;
 use crate::say;
-use corpora::{corpora_of, left_out};
+use corpora::{corpora_of, left_out, untold};
 
 /// The sums of a shard, by the other shard.
 type Sums = Vec<[u8; 16]>;
@@ -38,6 +38,16 @@ pub(super) struct Outcomes {
     pub(super) unrecorded: BTreeSet<CorpusUid>,
     /// Nodes that did not tell which corpora they hold.
     untold: Vec<String>,
+}
+
+impl Outcomes {
+    /// Says of what documents were not compared.
+    pub(super) fn left_out(&self) -> Option<String> {
+        let problems = left_out(&self.unrecorded)
+            .into_iter()
+            .chain(untold(&self.untold));
+        problems.reduce(|all, one| format!("{all}; {one}"))
+    }
 }
 
 /// What came of a shard and those above it.
@@ -204,13 +214,13 @@ impl<'a> Comparison<'a> {
         if self.untold.is_empty() {
             return Ok(());
         }
-        let (_, unrecorded, untold) = corpora_of(access).await?;
+        let (_, unrecorded, silent) = corpora_of(access).await?;
         outcomes.unrecorded.extend(unrecorded);
         let places = self.attempts.places();
         let stores = places.stores_of(ShardSet::ALL).into_iter();
-        let untold =
-            stores.filter(|store| self.untold.contains(&store.id) && untold.contains(&store.id));
-        outcomes.untold = untold.map(|store| store.node.to_string()).collect();
+        let never_told =
+            stores.filter(|store| self.untold.contains(&store.id) && silent.contains(&store.id));
+        outcomes.untold = never_told.map(|store| store.node.to_string()).collect();
         Ok(())
     }
 

@@ -8,7 +8,6 @@ use simshard_topology::replication::StoreId;
 
 use super::super::super::access::{ClusterAccess, admin};
 use super::super::super::patience::patiently;
-use super::Outcomes;
 
 /// The corpora that have a record, those that nodes hold without one, and the stores that did not tell what they hold.
 pub(super) async fn corpora_of(
@@ -35,18 +34,12 @@ pub(super) fn left_out(unrecorded: &BTreeSet<CorpusUid>) -> Option<String> {
     ))
 }
 
-impl Outcomes {
-    /// Says of what documents were not compared.
-    pub(in super::super) fn left_out(&self) -> Option<String> {
-        let untold = self.untold.join(", ");
-        let untold = (!untold.is_empty()).then(|| {
-            format!("{untold} did not tell which corpora they hold, so some may not be compared: run this command again")
-        });
-        left_out(&self.unrecorded)
-            .into_iter()
-            .chain(untold)
-            .reduce(|all, one| format!("{all}; {one}"))
-    }
+/// Says which nodes did not tell the corpora that they hold.
+pub(super) fn untold(nodes: &[String]) -> Option<String> {
+    (!nodes.is_empty()).then(|| {
+        let nodes = nodes.join(", ");
+        format!("{nodes} did not tell which corpora they hold, so some may not be compared: run this command again")
+    })
 }
 
 #[cfg(test)]
@@ -54,19 +47,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_left_out_is_named() {
-        let outcomes = |corpora: &[u8], untold: &[&str]| Outcomes {
-            unrecorded: corpora.iter().map(|uid| CorpusUid([*uid; 16])).collect(),
-            untold: untold.iter().map(|&node| node.to_owned()).collect(),
-            ..Outcomes::default()
-        };
-        assert_eq!(outcomes(&[], &[]).left_out(), None);
-        let said = outcomes(&[1, 2], &["n1", "n3"]).left_out().unwrap();
-        let uids = format!("{}, {}", CorpusUid([1; 16]), CorpusUid([2; 16]));
-        for part in [&uids, "have no record", "n1, n3 did not tell"] {
-            assert!(said.contains(part), "{said}");
-        }
-        let said = outcomes(&[1], &[]).left_out().unwrap();
+    fn corpora_that_are_left_out_are_named() {
+        assert_eq!(left_out(&BTreeSet::new()), None);
+        let corpora = [1, 2].map(|uid| CorpusUid([uid; 16]));
+        let said = left_out(&corpora.into()).unwrap();
+        let [one, other] = corpora;
+        let both = format!("corpora {one}, {other} have no record, so their");
+        assert!(said.contains(&both), "{said}");
+        let said = left_out(&[one].into()).unwrap();
         assert!(said.contains("has no record, so its"), "{said}");
     }
 }
