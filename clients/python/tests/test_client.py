@@ -188,6 +188,9 @@ def test_arguments_that_cannot_be_are_named(client: Client, corpus: Corpus) -> N
     for name in ("timeout", "patience"):
         with pytest.raises(TypeError, match=f"{name} must be a number of seconds, not NoneType"):
             Client("127.0.0.1:1", **{name: None})
+        for seconds in (-1.0, float("inf"), float("nan"), 1e10):
+            with pytest.raises(ValueError, match=f"{name} is {seconds}"):
+                Client("127.0.0.1:1", **{name: seconds})
     with pytest.raises(ValueError, match="window is -1"):
         Client("127.0.0.1:1", window=-1)
     for name in ("max_distance", "limit", "max_ids"):

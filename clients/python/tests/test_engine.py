@@ -47,7 +47,7 @@ def test_batches_have_the_same_pairs_in_the_same_order(fingerprints: Fingerprint
     assert all(0 < len(batch) <= batch_size for batch in batches)
     assert np.array_equal(np.concatenate([expected[:0], *batches]), expected)
     assert list(simshard.iter_pairs([], batch_size=batch_size)) == []
-    with pytest.raises(ValueError, match="batch_size is at least 1"):
+    with pytest.raises(ValueError, match="batch_size is 0: it must be from 1"):
         simshard.iter_pairs(fingerprints, batch_size=0)
 
 

@@ -193,6 +193,28 @@ def test_few_texts_have_the_fingerprints_of_many() -> None:
         assert many == [int(simshard.fingerprint([text], recipe, missing=7)[0]) for text in texts]
 
 
+def test_what_hides_numbers_is_refused() -> None:
+    indices = pa.array([0, 1], pa.uint64())
+    for values, says in (
+        (pa.DictionaryArray.from_arrays(indices, pa.array([5, 7], pa.uint64())), "of a dictionary: decode"),
+        (np.ma.array(np.array(NUMBERS, np.uint64), mask=[0, 1, 0, 1]), "2 fingerprints are masked"),
+        (hidden(pa.array([1, 3], pa.uint64())), "1 fingerprints are null"),
+    ):
+        with pytest.raises(ValueError, match=says):
+            simshard.find_pairs(values)
+    assert simshard.find_pairs(np.ma.array(np.array(NUMBERS, np.uint64), mask=False)).tolist() == PAIRS
+    for octets in (b"ab", bytearray(b"ab"), "ab"):
+        with pytest.raises(TypeError, match="fingerprints are numbers, not"):
+            simshard.find_pairs(octets)
+    with pytest.raises(ValueError, match="text 1 has no fingerprint"):
+        simshard.fingerprint(hidden(pa.array(["a", "b"])))
+
+
+def hidden(column: pa.Array) -> pa.Array:
+    """Return a table of one column, whose second row is null."""
+    return pa.StructArray.from_arrays([column], ["x"], mask=pa.array([False, True]))
+
+
 def test_memory_of_other_libraries_is_given_back() -> None:
     before = pa.total_allocated_bytes()
     for make in (pa.array, pa.chunked_array):
@@ -214,6 +236,18 @@ assert simshard.dedup(duckdb.sql(f"select unnest({texts}) as body"), text="body"
 numbers = pl.Series(simshard.fingerprint(frame["body"]))
 assert simshard.find_clusters(numbers).tolist() == [0, 0, 2]
 assert simshard.find_pairs(pl.DataFrame({"number": numbers})).tolist() == []
+class Frame:
+    columns = ["body"]
+    def __iter__(self): return iter(self.columns)
+    def __arrow_c_stream__(self, schema=None): import pyarrow
+    def __getitem__(self, name): return texts if name == "body" else Frame()
+assert simshard.dedup(Frame(), text="body").kept.tolist() == [0, 2]
+for wrong in (simshard.fingerprint, simshard.dedup, lambda frame: simshard.dedup(frame, "t")):
+    try:
+        wrong(Frame())
+        raise SystemExit("a frame was read as the names of its columns")
+    except ValueError as error:
+        assert "needs pyarrow" in str(error), error
 """
 
 

@@ -120,6 +120,8 @@ def numbers(values: Any) -> npt.NDArray[Any]:
     field, chunks = _column(values, None)
     if field.format == "n" and not sum(chunk.length for chunk in chunks):
         return np.empty(0, np.uint64)
+    if field.dictionary is not None:
+        raise ValueError("fingerprints are uint64, not numbers of a dictionary: decode them first")
     if field.format not in _NUMBERS:
         raise ValueError(f"fingerprints are uint64, not {_described(field)}")
     nulls = sum(int(chunk.is_null().sum()) for chunk in chunks)
@@ -140,12 +142,12 @@ def texts(values: Any, name: str | None = None) -> Texts:
 class _Chunk:
     """Some rows of a column."""
 
-    def __init__(self, array: _Array, first: int, length: int, owner: Any) -> None:
-        self.array, self.first, self.length, self.owner = array, first, length, owner
+    def __init__(self, array: _Array, first: int, length: int, owner: Any, parent: _Chunk | None = None) -> None:
+        self.array, self.first, self.length, self.owner, self.parent = array, first, length, owner, parent
 
     def child(self, number: int) -> _Chunk:
         array = self.array.children[number].contents
-        return _Chunk(array, self.first + array.offset, self.length, self.owner)
+        return _Chunk(array, self.first + array.offset, self.length, self.owner, self)
 
     def dictionary(self) -> _Chunk:
         array = self.array.dictionary.contents
@@ -164,6 +166,10 @@ class _Chunk:
         return np.asarray(_Memory(address, count, np.dtype(dtype), self.owner))
 
     def is_null(self) -> npt.NDArray[np.bool_]:
+        """Return which rows are null. Those of a row that is null are."""
+        return self._is_null() if self.parent is None else self._is_null() | self.parent.is_null()
+
+    def _is_null(self) -> npt.NDArray[np.bool_]:
         if not self.array.null_count or not self.array.n_buffers or not self.array.buffers[0]:
             return np.zeros(self.length, np.bool_)
         octets = self.whole(0, np.uint8, -(-(self.first + self.length) // 8))

@@ -40,6 +40,11 @@ def to_fingerprints(values: Any, first: int = 0) -> Fingerprints:
         # pandas has the interface, and needs pyarrow for it. It has arrays too.
         with suppress(ImportError):
             values = _arrow.numbers(values)
+    if isinstance(values, str | bytes | bytearray):
+        raise TypeError(f"fingerprints are numbers, not {type(values).__name__}")
+    masked = int(np.ma.getmaskarray(values).sum()) if isinstance(values, np.ma.MaskedArray) else 0
+    if masked:
+        raise ValueError(f"{masked} fingerprints are masked: drop them first")
     if not hasattr(values, "__array__"):
         return _from_numbers(values, first)
     array = np.asarray(values)
@@ -64,6 +69,9 @@ def to_texts(values: Any, name: str | None = None) -> list[Any] | Texts:
     if is_arrow(values):
         with suppress(ImportError):
             return _arrow.texts(values, name)
+    if hasattr(values, "columns"):
+        # As a list, it would be that of its names.
+        raise ValueError("a table of pandas needs pyarrow, unless one column of it is given: pip install pyarrow")
     if name is not None:
         raise TypeError(f"a table has columns, and {type(values).__name__} does not")
     return values if isinstance(values, list) else list(values)

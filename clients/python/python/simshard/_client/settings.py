@@ -14,6 +14,9 @@ from simshard._inputs import MOST_COUNT, to_count
 File = str | PathLike[str]
 """The path of a file."""
 
+MOST_SECONDS = 1_000_000_000
+"""The longest time: gRPC fails with more."""
+
 MOST_PORT = 65_535
 """The largest port."""
 
@@ -47,8 +50,8 @@ class Settings:
             value = getattr(self, name)
             if not isinstance(value, Real):
                 raise TypeError(f"{name} must be a number of seconds, not {type(value).__name__}")
-            if not float(value) >= 0:
-                raise ValueError(f"{name} is {value}: it must be 0 or more")
+            if not 0 <= float(value) <= MOST_SECONDS:
+                raise ValueError(f"{name} is {value}: it must be from 0 to {MOST_SECONDS} seconds")
 
 
 @dataclass(frozen=True)
