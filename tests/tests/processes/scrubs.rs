@@ -85,7 +85,8 @@ fn scrub(cluster: &ProcessCluster, settled: &str, more: &[&str]) -> Scrubbed {
     for line in String::from_utf8(output.stdout).unwrap().lines() {
         let value: Value = serde_json::from_str(line).unwrap();
         let text = |field: &str| value[field].as_str().unwrap().to_owned();
-        if value["with"].is_string() || value["between"].is_array() {
+        let is_of_corpus = value["corpus"].is_string() && value["state"].is_string();
+        if value["with"].is_string() || value["between"].is_array() || is_of_corpus {
             scrubbed.between.push(value);
             continue;
         }

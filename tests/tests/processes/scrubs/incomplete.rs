@@ -51,6 +51,8 @@ async fn a_corpus_whose_record_is_lost_is_named_though_its_shards_differ() {
     keys.commit(&forgotten).await.unwrap();
     for more in [&[][..], &["--repair"]] {
         let blind = scrub(&cluster, "0", more);
+        let mut rows = blind.between.iter();
+        assert!(rows.any(|row| row["corpus"].is_string() && row["state"] == "not compared"));
         assert_says(
             &blind,
             &[
