@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use simshard_client::Fingerprint;
-use simshard_cluster::{FileKeyValues, KeyValueStore, Transaction};
+use simshard_cluster::{FileKeyValues, KeyValueStore, Outcome, Transaction};
 use simshard_proto::shard::v1 as pb;
 use simshard_testkit::{End, Oracle, ProcessCluster, Shape, binary, run};
 use simshard_topology::ShardSet;
@@ -48,7 +48,8 @@ async fn a_corpus_whose_record_is_lost_is_named_though_its_shards_differ() {
     let records = keys.read("corpora/by-name/").await.unwrap().pairs;
     assert_eq!(records.len(), 1);
     let forgotten = Transaction::new().delete(&*records[0].key);
-    keys.commit(&forgotten).await.unwrap();
+    let made = keys.commit(&forgotten).await.unwrap();
+    assert!(matches!(made, Outcome::Committed(_)));
     for more in [&[][..], &["--repair"]] {
         let blind = scrub(&cluster, "0", more);
         let mut rows = blind.between.iter();
@@ -66,7 +67,8 @@ async fn a_corpus_whose_record_is_lost_is_named_though_its_shards_differ() {
     assert!(status.contains("records missing of 1"), "{status}");
 
     let back = Transaction::new().put(&*records[0].key, &*records[0].value);
-    keys.commit(&back).await.unwrap();
+    let made = keys.commit(&back).await.unwrap();
+    assert!(matches!(made, Outcome::Committed(_)));
     assert_says(&scrub(&cluster, "0", &[]), &["shards differ in"]);
     assert_eq!(scrub(&cluster, "0", &["--repair"]).code, Some(0));
     scrub(&cluster, "0", &[]).assert_agrees();

@@ -163,10 +163,10 @@ impl<'a> Attempts<'a> {
             }
             let error = match attempt(&places, reader).await {
                 Ok(done) => {
+                    let is_of_others =
+                        |store: &StoreId| stores.iter().all(|other| other.id != *store);
                     let mut failing = self.failing.borrow_mut();
-                    stores
-                        .iter()
-                        .for_each(|store| drop(failing.remove(&store.id)));
+                    failing.retain(|store, _| is_of_others(store));
                     return Ok(done);
                 }
                 Err(error) => error,
