@@ -36,7 +36,7 @@ Without a role, a router and a node run in one process, and the corpus
 themselves in metadata that all processes share: etcd, or a file on a single
 machine. `simshard cluster init` begins it, with three replicas of each shard:
 
-  simshard serve node --metadata etcd://e1:2379 --name n1 --listen 127.0.0.1:7470
+  simshard serve node --metadata etcd://e1:2379 --name n1 --listen 127.0.0.1:0
   simshard cluster init --metadata etcd://e1:2379 --nodes 3
   simshard serve router --metadata etcd://e1:2379
 
