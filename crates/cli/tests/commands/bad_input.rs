@@ -163,7 +163,7 @@ fn an_address_that_cannot_be_is_a_wrong_argument_and_a_taken_one_is_not() {
     let taken = taken.url().trim_start_matches("http://");
     // The other one is for documentation: no machine has it.
     for (listen, code) in [("192.0.2.1:0", 2), (taken, 1)] {
-        let output = run(BINARY, ["serve", "--listen", listen], "");
+        let output = run(BINARY, ["serve", "--insecure", "--listen", listen], "");
         assert_eq!(output.status.code(), Some(code), "{}", log(&output));
         let text = log(&output);
         assert!(text.contains("choose another with --listen: "), "{text}");
