@@ -1,19 +1,43 @@
 //! Layout files for clusters of real processes.
 
+use std::collections::HashSet;
 use std::fmt::Write;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
+use std::sync::{LazyLock, Mutex, PoisonError};
 
-/// `count` addresses that are free. For a minute, only a listener that asks for such a port by its number gets it.
+/// What this process got. A node that is down for minutes has its address still when it starts again.
+static GIVEN: LazyLock<Mutex<HashSet<SocketAddr>>> = LazyLock::new(Mutex::default);
+
+/// `count` addresses that are free, and that this process never got before. For a minute, only a listener that asks for
+/// such a port by its number gets it.
 #[must_use]
 pub fn free_addresses(count: usize) -> Vec<SocketAddr> {
-    // All are held before any is released, so none comes twice.
-    let held: Vec<TcpListener> = (0..count)
-        .map(|_| TcpListener::bind((own_host(), 0)).expect("a free port"))
-        .collect();
-    let address = |listener: &TcpListener| set_aside(listener).expect("a connection to itself");
-    held.iter().map(address).collect()
+    let mut given = GIVEN.lock().unwrap_or_else(PoisonError::into_inner);
+    let open = || {
+        let listener = TcpListener::bind((own_host(), 0)).expect("a free port");
+        let address = set_aside(&listener).expect("a connection to itself");
+        (address, listener)
+    };
+    new_addresses(&mut given, count, open)
+}
+
+/// Opens addresses until `count` are new. All are held until then, else the same one could come again and again.
+fn new_addresses<L>(
+    given: &mut HashSet<SocketAddr>,
+    count: usize,
+    mut open: impl FnMut() -> (SocketAddr, L),
+) -> Vec<SocketAddr> {
+    let (mut addresses, mut held) = (Vec::new(), Vec::new());
+    while addresses.len() < count {
+        let (address, listener) = open();
+        held.push(listener);
+        if given.insert(address) {
+            addresses.push(address);
+        }
+    }
+    addresses
 }
 
 /// Where ports are looked for. Linux has all of 127.0.0.0/8. Other programs connect from 127.0.0.1, so their source
@@ -57,6 +81,19 @@ mod tests {
     use tokio::net::TcpSocket;
 
     use super::*;
+
+    #[test]
+    fn no_address_is_given_twice() {
+        let mut ports = [5, 5, 6, 5, 7, 6, 8].into_iter();
+        let mut open = || (SocketAddr::from(([127; 4], ports.next().unwrap())), ());
+        let mut given = HashSet::new();
+        let mut new_ports = |count| {
+            let addresses = new_addresses(&mut given, count, &mut open).into_iter();
+            addresses.map(|address| address.port()).collect::<Vec<_>>()
+        };
+        assert_eq!(new_ports(2), [5, 6]);
+        assert_eq!(new_ports(2), [7, 8]);
+    }
 
     #[test]
     fn a_free_address_goes_only_to_a_listener_that_names_it() {
