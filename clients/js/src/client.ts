@@ -14,6 +14,7 @@ import {
   DeleteCorpusRequestSchema,
   ListCorporaRequestSchema,
 } from "./gen/simshard/v1/corpus_service_pb.js";
+import { CALL, checkOptions, CLIENT, CREATE } from "./options.js";
 
 /** Where a router listens, if nothing else is said. */
 const DEFAULT_ROUTER = "http://127.0.0.1:7460";
@@ -57,9 +58,10 @@ export class Client {
    * A client of the router at `host:port` or `http://host:port`, which is connected to when first needed. With TLS it is
    * `https://host:port`. Without an address it is that of the variable SIMSHARD_ROUTER, or 127.0.0.1:7460.
    *
-   * @throws TypeError if the address is unusable, or what TLS needs.
+   * @throws TypeError if the address is unusable, or what TLS needs, or there is no such option.
    */
   constructor(router = process.env["SIMSHARD_ROUTER"] ?? DEFAULT_ROUTER, options: ClientOptions = {}) {
+    checkOptions(options, CLIENT);
     this.#settings = {
       timeoutMs: checkedTime(options.timeoutMs ?? 30_000, "timeoutMs"),
       patienceMs: checkedTime(options.patienceMs ?? 30_000, "patienceMs"),
@@ -76,6 +78,7 @@ export class Client {
 
   /** Creates a corpus. */
   async createCorpus(name: string, options: CreateOptions = {}): Promise<CorpusInfo> {
+    checkOptions(options, CREATE);
     const { blocks, distance, recipe } = options;
     const request = create(CreateCorpusRequestSchema, {
       name: checkedString(name, "the name"),
@@ -91,6 +94,7 @@ export class Client {
 
   /** Lists all corpora, by name. */
   async listCorpora(options: CallOptions = {}): Promise<CorpusInfo[]> {
+    checkOptions(options, CALL);
     const corpora: CorpusInfo[] = [];
     const limits = limitsOf(options, this.#settings.timeoutMs);
     let pageToken = "";
@@ -105,6 +109,7 @@ export class Client {
 
   /** Deletes a corpus and all its documents. */
   async deleteCorpus(name: string, options: CallOptions = {}): Promise<void> {
+    checkOptions(options, CALL);
     const request = create(DeleteCorpusRequestSchema, { name: checkedString(name, "the name") });
     const limits = limitsOf(options, this.#settings.timeoutMs);
     await callOnce(this.#connection, CorpusService.method.deleteCorpus, request, limits);

@@ -31,6 +31,7 @@ export class Connection {
   readonly url: string;
   readonly #client: GrpcClient;
   readonly #metadata = new Metadata();
+  #isClosed = false;
 
   /** @throws TypeError if the address is unusable, or what TLS needs. */
   constructor(router: string, access: Access) {
@@ -55,7 +56,14 @@ export class Connection {
   }
 
   close(): void {
+    this.#isClosed = true;
     this.#client.close();
+  }
+
+  /** @throws Error if it was closed. */
+  #open(): GrpcClient {
+    if (this.#isClosed) throw new Error(`the client of ${this.url} was closed: make a new one`);
+    return this.#client;
   }
 
   /** One request and its answer. Rejects with the status of grpc-js, or with the reason of the signal. */
@@ -69,7 +77,7 @@ export class Connection {
     const bytes = encoded(method.input, request);
     return new Promise((resolve, reject) => {
       signal?.throwIfAborted();
-      const call = this.#client.makeUnaryRequest(
+      const call = this.#open().makeUnaryRequest(
         path(method),
         asItIs,
         (answer: Buffer) => fromBinary(method.output, answer) as Output<M>,
@@ -93,7 +101,7 @@ export class Connection {
     request: Input<M>,
   ): { call: ClientReadableStream<Output<M>>; gate: Gate } {
     const opened = gate();
-    const call = this.#client.makeServerStreamRequest(
+    const call = this.#open().makeServerStreamRequest(
       path(method),
       asItIs,
       (answer: Buffer) => fromBinary(method.output, answer) as Output<M>,
@@ -106,7 +114,7 @@ export class Connection {
 
   /** A stream of requests and one of answers. */
   bidiStream<M extends DescMethod>(method: M): ClientDuplexStream<Input<M>, Output<M>> {
-    return this.#client.makeBidiStreamRequest(
+    return this.#open().makeBidiStreamRequest(
       path(method),
       (request: Input<M>) => encoded(method.input, request),
       (answer: Buffer) => fromBinary(method.output, answer) as Output<M>,

@@ -22,6 +22,7 @@ import {
   RemoveRequestSchema,
   ScanRequestSchema,
 } from "./gen/simshard/v1/corpus_service_pb.js";
+import { CALL, checkOptions, FIND, FIND_FIRST, FIND_FIRST_STREAM, FIND_STREAM, SCAN, STREAM, WHOLE } from "./options.js";
 import { checkedSpec, type FindFirstOptions, type FindOptions, type SearchOptions } from "./searches.js";
 import { changes, findAlls, findFirsts, inserts, matches, removals } from "./streams.js";
 import type { Acknowledged, Defaults, StreamOptions } from "./streams.js";
@@ -50,7 +51,8 @@ export interface WholeOptions {
 /**
  * The documents of one corpus.
  *
- * Single requests take at most 65,536 documents or queries, and 16 MiB. Streams take any number.
+ * Single requests take at most 65,536 documents or queries, and 16 MiB. Streams take any number. An option that there is
+ * not is refused with a TypeError.
  */
 export class Corpus {
   readonly name: string;
@@ -66,12 +68,14 @@ export class Corpus {
 
   /** Describes the corpus and what each node holds of it. */
   async describe(options: CallOptions = {}): Promise<CorpusDescription> {
+    checkOptions(options, CALL);
     const request = create(GetCorpusRequestSchema, { name: this.name });
     return descriptionOf(await call(this.#connection, method.getCorpus, request, this.#limits(options)));
   }
 
   /** Turns texts into fingerprints by the recipe of the corpus. */
   async fingerprint(texts: ArrayLike<string>, options: CallOptions = {}): Promise<bigint[]> {
+    checkOptions(options, CALL);
     const columns = queryColumns({ texts });
     const request = create(FingerprintRequestSchema, { ...this.#corpus(), texts: columns.texts });
     const answer = await call(this.#connection, method.fingerprint, request, this.#limits(options));
@@ -80,6 +84,7 @@ export class Corpus {
 
   /** Inserts documents; returns how many were new. */
   async insert(documents: Documents, options: CallOptions = {}): Promise<number> {
+    checkOptions(options, CALL);
     const request = create(InsertRequestSchema, { ...this.#corpus(), ...documentColumns(documents) });
     const answer = await call(this.#connection, method.insert, request, this.#limits(options));
     return Number(answer.insertedCount);
@@ -87,6 +92,7 @@ export class Corpus {
 
   /** Removes documents; returns how many there were. */
   async remove(documents: Documents, options: CallOptions = {}): Promise<number> {
+    checkOptions(options, CALL);
     const request = create(RemoveRequestSchema, { ...this.#corpus(), ...documentColumns(documents) });
     const answer = await call(this.#connection, method.remove, request, this.#limits(options));
     return Number(answer.removedCount);
@@ -94,6 +100,7 @@ export class Corpus {
 
   /** Finds all matches of each query. */
   async find(queries: Queries, options: FindOptions = {}): Promise<Found> {
+    checkOptions(options, FIND);
     const spec = checkedSpec(options);
     const limits = this.#limits(options);
     return inHalves(queryColumns(queries), (columns) => {
@@ -104,6 +111,7 @@ export class Corpus {
 
   /** Finds the nearest match of each query: none or one each. */
   async findFirst(queries: Queries, options: FindFirstOptions = {}): Promise<Found> {
+    checkOptions(options, FIND_FIRST);
     const { limit: _, ...spec } = checkedSpec(options);
     const limits = this.#limits(options);
     return inHalves(queryColumns(queries), (columns) => {
@@ -122,12 +130,14 @@ export class Corpus {
    * After an error, the batches that were not yielded may be inserted or not: insert them again.
    */
   insertStream(documents: Source<Document>, options: StreamOptions = {}): Stream<Acknowledged> {
+    checkOptions(options, STREAM);
     const make = (batch: Batch) => create(InsertRequestSchema, this.#changeOf(batch));
     return changes(inserts(this.#connection, make), documents, this.#settings, options);
   }
 
   /** Removes the documents of a source, with the rules of {@link insertStream}. */
   removeStream(documents: Source<Document>, options: StreamOptions = {}): Stream<Acknowledged> {
+    checkOptions(options, STREAM);
     const make = (batch: Batch) => create(RemoveRequestSchema, this.#changeOf(batch));
     return changes(removals(this.#connection, make), documents, this.#settings, options);
   }
@@ -137,6 +147,7 @@ export class Corpus {
    * order of the queries. Up to 4 batches are in flight, and are sent again as {@link insertStream} does it.
    */
   findStream(queries: Source<bigint | string>, options: FindStreamOptions = {}): Stream<Match> {
+    checkOptions(options, FIND_STREAM);
     const spec = checkedSpec(options);
     const make = (batch: Batch) => create(FindAllRequestSchema, { ...this.#queriesOf(batch), ...spec });
     return matches(findAlls(this.#connection, make), queries, this.#settings, options);
@@ -144,6 +155,7 @@ export class Corpus {
 
   /** Finds the nearest match of each query of a source, with the rules of {@link findStream}. */
   findFirstStream(queries: Source<bigint | string>, options: SearchOptions & StreamOptions = {}): Stream<Match> {
+    checkOptions(options, FIND_FIRST_STREAM);
     const { limit: _, ...spec } = checkedSpec(options);
     const make = (batch: Batch) => create(FindFirstRequestSchema, { ...this.#queriesOf(batch), ...spec });
     return matches(findFirsts(this.#connection, make), queries, this.#settings, options);
@@ -154,6 +166,7 @@ export class Corpus {
    * or not. It has no deadline; the server waits for its reader for 10 minutes.
    */
   async *scan(options: { signal?: AbortSignal } = {}): Stream<StoredDocument> {
+    checkOptions(options, SCAN);
     const request = create(ScanRequestSchema, this.#corpus());
     for await (const answer of answers(this.#connection, method.scan, request, options.signal)) {
       yield* scanned(answer);
@@ -162,6 +175,7 @@ export class Corpus {
 
   /** Yields every pair of documents that are near each other, once, in no order. With the rules of {@link scan}. */
   async *findPairs(options: WholeOptions = {}): Stream<Pair> {
+    checkOptions(options, WHOLE);
     const request = create(FindPairsRequestSchema, { ...this.#corpus(), ...distanceOf(options) });
     for await (const answer of answers(this.#connection, method.findPairs, request, options.signal)) {
       yield* pairs(answer);
@@ -173,6 +187,7 @@ export class Corpus {
    * cluster, fingerprint, and id. With the rules of {@link scan}.
    */
   async *findClusters(options: WholeOptions = {}): Stream<ClusterMember> {
+    checkOptions(options, WHOLE);
     const request = create(FindClustersRequestSchema, { ...this.#corpus(), ...distanceOf(options) });
     for await (const answer of answers(this.#connection, method.findClusters, request, options.signal)) {
       yield* members(answer);

@@ -21,6 +21,47 @@ after(async () => {
   await server.end();
 });
 
+test("an option that there is not is refused by its name", async () => {
+  const misspelt: any = { maxDistanse: 1 };
+  const refusal = { name: "TypeError", message: /no option maxDistanse here, but / };
+  assert.throws(() => new Client(server.url, misspelt), refusal);
+  const queries = { fingerprints: [5n] };
+  for (const asked of [
+    () => client.createCorpus("misspelt", misspelt),
+    () => client.listCorpora(misspelt),
+    () => client.deleteCorpus("misspelt", misspelt),
+    () => corpus.describe(misspelt),
+    () => corpus.fingerprint(["a"], misspelt),
+    () => corpus.insert(queries, misspelt),
+    () => corpus.remove(queries, misspelt),
+    () => corpus.find(queries, misspelt),
+    () => corpus.findFirst(queries, misspelt),
+    async () => drained(corpus.insertStream([{ fingerprint: 5n }], misspelt)),
+    async () => drained(corpus.removeStream([{ fingerprint: 5n }], misspelt)),
+    async () => drained(corpus.findStream([5n], misspelt)),
+    async () => drained(corpus.findFirstStream([5n], misspelt)),
+    () => drained(corpus.scan(misspelt)),
+    () => drained(corpus.findPairs(misspelt)),
+    () => drained(corpus.findClusters(misspelt)),
+  ]) {
+    await assert.rejects(asked, refusal, String(asked));
+  }
+  // One of another method.
+  await assert.rejects(corpus.insert(queries, { limit: 1 } as any), /no option limit/);
+  await drained(corpus.scan());
+});
+
+test("a client that was closed says so", async () => {
+  const closed = new Client(server.url);
+  closed.close();
+  const refusal = { name: "Error", message: /was closed: make a new one/ };
+  const documents = closed.corpus("refusals");
+  await assert.rejects(closed.listCorpora(), refusal);
+  await assert.rejects(documents.find({ fingerprints: [5n] }), refusal);
+  await assert.rejects(drained(documents.insertStream([{ fingerprint: 5n }])), refusal);
+  await assert.rejects(drained(documents.scan()), refusal);
+});
+
 /** No fingerprints, and the error for each. */
 const WRONG: [unknown, { name: string; message: RegExp }][] = [
   [5, { name: "TypeError", message: /the number 5: a fingerprint is a bigint/ }],
