@@ -24,6 +24,7 @@ mod layout;
 mod levels;
 mod membership;
 mod memory;
+mod metrics;
 mod node_settings;
 mod paused;
 mod processes;
@@ -57,6 +58,7 @@ pub use membership::{
     register_start, shard_records,
 };
 pub use memory::MemoryStore;
+pub use metrics::MetadataAway;
 pub use node_settings::{
     NodeSettings, SettingsOfNodes, change_node_settings, change_node_settings_since,
     check_node_settings, follow_node_settings, forget_bad_settings, node_settings,

@@ -16,7 +16,7 @@ use simshard_proto::{Violations, epochs_from, shards_from, shards_into};
 use simshard_storage::Room;
 use simshard_topology::replication::StoreId;
 use simshard_topology::{CorpusUid, MapDigest, NodeId, ShardId, ShardSet, Version};
-use simshard_transport::{Admitted, Dialer};
+use simshard_transport::{Admitted, Dialer, WorkWatch};
 use tokio::sync::{mpsc, watch};
 use tokio_stream::wrappers::ReceiverStream;
 use tokio_util::sync::CancellationToken;
@@ -42,6 +42,8 @@ pub(crate) struct ShardGrpc {
     pub(crate) layout: watch::Receiver<Arc<ClusterLayout>>,
     /// Once it is cancelled, streams of work take no more.
     pub(crate) stopping: CancellationToken,
+    /// What watches the work.
+    pub(crate) watch: Arc<WorkWatch>,
 }
 
 impl ShardGrpc {
@@ -149,6 +151,7 @@ impl pb::shard_service_server::ShardService for ShardGrpc {
             answers,
             admitted,
             stopping: self.stopping.clone(),
+            watch: Arc::clone(&self.watch),
         };
         tokio::spawn(lane.run(request.into_inner()));
         let respond: fn(Result<_, _>) -> _ =

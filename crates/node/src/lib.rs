@@ -22,6 +22,7 @@ mod registration;
 mod server;
 mod shard;
 mod target;
+mod work_watch;
 
 pub use simshard_storage::Options as StorageOptions;
 

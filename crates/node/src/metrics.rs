@@ -6,7 +6,7 @@ use std::sync::{Arc, Weak};
 
 use parking_lot::Mutex;
 use prometheus_client::collector::Collector;
-use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
+use prometheus_client::encoding::{DescriptorEncoder, EncodeCounterValue, EncodeMetric};
 use prometheus_client::metrics::counter::ConstCounter;
 use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::registry::Registry;
@@ -120,6 +120,20 @@ impl Page<'_> {
     }
 
     fn work(&mut self) -> fmt::Result {
+        let help = "Batches of the log that are on disk: each has all changes that came while the one before was written";
+        self.counters("log_batches", help, |engine| engine.log_batches().pieces)?;
+        let help = "How long the disk took for all batches of the log";
+        self.counters("log_batches_seconds", help, |engine| {
+            engine.log_batches().took.as_secs_f64()
+        })?;
+        let help = "Segments, the files that hold documents";
+        self.gauges("segments", help, |engine| {
+            vec![(Vec::new(), engine.store().segments() as f64)]
+        })?;
+        let help = "Merges of segments since the node started";
+        self.counters("merges", help, |engine| engine.store().merges().merges)?;
+        let help = "Bytes of the segments that were merged";
+        self.counters("merged_bytes", help, |engine| engine.store().merges().bytes)?;
         let help = "Records of the log that are on disk and applied, since the directory was made";
         self.counters("log_records", help, Engine::synced)?;
         let help = "Pieces of work that requests gave: searches, batches of changes, pages of documents or pairs";
@@ -147,7 +161,12 @@ impl Page<'_> {
     }
 
     /// A counter of each node.
-    fn counters(&mut self, name: &str, help: &str, value: impl Fn(&Engine) -> u64) -> fmt::Result {
+    fn counters<N: EncodeCounterValue>(
+        &mut self,
+        name: &str,
+        help: &str,
+        value: impl Fn(&Engine) -> N,
+    ) -> fmt::Result {
         let metric_type = ConstCounter::new(0_u64).metric_type();
         let mut encoder = self
             .encoder

@@ -25,6 +25,7 @@ use crate::metrics::Nodes;
 use crate::peers::Takeover;
 use crate::reconcile::reconcile;
 use crate::registration::{Registration, RegistrationError};
+use crate::work_watch::watch;
 
 /// The stream of a router's work: it refuses items that find no room one by one.
 const WORK_PATH: &str = "/simshard.shard.v1.ShardService/Work";
@@ -196,6 +197,7 @@ impl Node {
             floors: membership.map(Membership::floors),
             layout: followed.clone(),
             stopping: stopping.clone(),
+            watch: Arc::new(watch(&config.observed, &config.node)),
         };
         let served = transport::serve(
             service(grpc),

@@ -11,10 +11,9 @@ use simshard_cluster::{ClusterLayout, CorpusRecord, Node};
 use simshard_proto::epochs_from;
 use simshard_proto::shard::v1 as pb;
 use simshard_topology::{NodeId, ShardSet};
-use simshard_transport::{Budget, Dialer};
 use tokio::sync::watch;
 
-use crate::nodes::Nodes;
+use crate::nodes::{Access, Nodes};
 use crate::readers::{Avoided, Readers};
 use tonic::Status;
 
@@ -120,17 +119,16 @@ impl Newest {
 }
 
 impl WatchedCluster {
-    /// Follows the layouts. `budget` is the memory for answers of nodes.
+    /// Follows the layouts, whose nodes are reached by `access`.
     ///
     /// # Errors
     /// If an address of the first layout cannot be parsed.
     pub(crate) fn new(
         mut told: watch::Receiver<Arc<ClusterLayout>>,
-        dialer: &Dialer,
-        budget: &Budget,
+        access: Access,
     ) -> Result<Self, Status> {
         let layout = Arc::clone(&told.borrow_and_update());
-        let nodes = Nodes::new(&layout, dialer, budget)?;
+        let nodes = Nodes::new(&layout, access)?;
         let view = ClusterView::new(Arc::clone(&layout), nodes);
         let newest = watch::Sender::new(Newest {
             told: layout,
@@ -288,7 +286,7 @@ pub(crate) mod tests {
     async fn a_layout_that_was_read_counts_until_the_store_tells_of_a_newer_one() {
         let [first, second, third] = layouts().await;
         let (tell, told) = watch::channel(Arc::clone(&first));
-        let cluster = WatchedCluster::new(told, &Dialer::PLAIN, &Budget::new(1 << 20)).unwrap();
+        let cluster = WatchedCluster::new(told, Access::of_tests()).unwrap();
         let is_newest = |layout| Arc::ptr_eq(&cluster.view().layout, layout);
         let seen = cluster.view();
         let left = |number, shard| {

@@ -26,6 +26,7 @@ mod run_to_end;
 mod server;
 mod streams;
 mod too_far_ahead;
+mod work_watch;
 
 pub use server::{RouterConfig, ServeError, create_corpus, serve};
 pub use simshard_transport::{

@@ -15,13 +15,14 @@ mod silence;
 use std::sync::Arc;
 
 use simshard_cluster::{CorpusName, MetadataStore};
-use simshard_transport::{Budget, Dialer};
+use simshard_transport::Dialer;
 use tokio::sync::Semaphore;
 
 use crate::clock::SystemClock;
 use crate::cluster::{ClusterView, WatchedCluster};
 use crate::error::RouterError;
 use crate::metadata::Metadata;
+use crate::nodes::Access;
 use crate::remembered::{OpenCorpus, RememberedCorpora};
 pub(crate) use catalog::{CorpusContents, NewCorpus};
 pub(crate) use change::Change;
@@ -49,13 +50,12 @@ pub(crate) struct Router {
 impl Router {
     pub(crate) fn new(
         store: Arc<dyn MetadataStore>,
-        dialer: Dialer,
-        budget: &Budget,
+        access: Access,
         max_corpora: usize,
     ) -> Result<Self, Status> {
         Ok(Self {
-            cluster: WatchedCluster::new(store.watch_layout(), &dialer, budget)?,
-            dialer,
+            dialer: access.dialer.clone(),
+            cluster: WatchedCluster::new(store.watch_layout(), access)?,
             remembered: RememberedCorpora::new(Metadata::new(Arc::clone(&store))),
             metadata: Metadata::new(store),
             max_corpora,

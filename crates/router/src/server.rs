@@ -19,6 +19,7 @@ use crate::admin::AdminGrpc;
 use crate::deadline::Deadline;
 use crate::decode;
 use crate::grpc::{CorpusGrpc, Rights};
+use crate::nodes::Access;
 use crate::router::Router;
 
 /// The configuration of a router.
@@ -67,7 +68,12 @@ pub async fn create_corpus(
     request: &pb::CreateCorpusRequest,
     timeout: Duration,
 ) -> Result<(), Status> {
-    let router = Router::new(store, dialer, &Budget::new(usize::MAX), max_corpora)?;
+    let access = Access {
+        dialer,
+        budget: Budget::new(usize::MAX),
+        observed: Observed::default(),
+    };
+    let router = Router::new(store, access, max_corpora)?;
     let new = decode::new_corpus(request)?;
     Arc::new(router)
         .create(new, Deadline::within(timeout))
@@ -91,7 +97,12 @@ pub async fn serve(
     let budget = Budget::new(config.in_flight_bytes);
     let operators =
         AdminGrpc::new(store.registry(), config.dialer.clone(), config.timeout).into_server();
-    let router = Router::new(store, config.dialer.clone(), &budget, config.max_corpora);
+    let access = Access {
+        dialer: config.dialer.clone(),
+        budget: budget.clone(),
+        observed: config.observed.clone(),
+    };
+    let router = Router::new(store, access, config.max_corpora);
     let router = Arc::new(router.map_err(ServeError::Address)?);
     info!(nodes, "router serves");
 
@@ -105,6 +116,7 @@ pub async fn serve(
         .max_decoding_message_size(MAX_MESSAGE_BYTES)
         .max_encoding_message_size(MAX_MESSAGE_BYTES);
     let dialer = config.dialer.clone();
+    dialer.show(&config.observed);
     let served = transport::serve(
         service,
         Interface {

@@ -7,13 +7,16 @@
 
 mod process;
 mod side_port;
+mod slow;
 
 pub use side_port::serve;
+pub use slow::Slow;
 
 use std::any::{Any, TypeId};
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::gauge::Gauge;
@@ -22,6 +25,12 @@ use tokio::sync::watch;
 
 /// The media type of [`Observed::metrics_text`].
 const METRICS_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
+/// The upper ends of the buckets of times, in seconds.
+pub const SECONDS: [f64; 18] = [
+    50e-6, 100e-6, 200e-6, 400e-6, 800e-6, 1.6e-3, 3e-3, 6e-3, 12e-3, 25e-3, 50e-3, 0.1, 0.2, 0.5,
+    1.0, 3.0, 10.0, 30.0,
+];
 
 /// Metrics that one crate counts by.
 pub trait Metrics: Clone + Send + 'static {
@@ -38,6 +47,7 @@ pub struct Observed {
     shown: Arc<Mutex<Shown>>,
     /// Apart from the metrics: whether a process is ready is told while these are collected.
     parts: Arc<Mutex<Parts>>,
+    slow: Slow,
 }
 
 /// The names of what is served, and whether each is ready.
@@ -68,6 +78,21 @@ impl Default for Shown {
 }
 
 impl Observed {
+    /// An instance whose log tells of what takes as long as this, or longer. Without it, it tells of nothing slow.
+    #[must_use]
+    pub fn telling_of_slow(after: Option<Duration>) -> Self {
+        Self {
+            slow: Slow::after(after),
+            ..Self::default()
+        }
+    }
+
+    /// What took so long that the log tells of it.
+    #[must_use]
+    pub const fn slow(&self) -> &Slow {
+        &self.slow
+    }
+
     /// The metrics of this type. They are made when they are asked for first.
     pub fn metrics<M: Metrics>(&self) -> M {
         let mut shown = locked(&self.shown);

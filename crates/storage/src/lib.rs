@@ -59,13 +59,14 @@ pub use gate::Barred;
 pub use inspect::{Inspection, SegmentFile, inspect};
 pub use log::{AbruptEnd, Torn};
 pub use manifest::is_data_directory;
+pub use on_its_way::DiskWork;
 pub use shard::Effects;
 pub use shard_record::{decode_record, encode_record};
 pub use shortage::Shortage;
 pub use simshard_simhash::Documents;
 pub use store::{
-    Claim, CopyBase, CopyError, CopyWriter, Corpus, FailureNote, Holding, Installation, OpenError,
-    Options, PageStart, Pinned, Snapshot, Store,
+    Claim, CopyBase, CopyError, CopyWriter, Corpus, FailureNote, Holding, Installation, Merges,
+    OpenError, Options, PageStart, Pinned, Snapshot, Store,
 };
 pub use stored::SharedChange;
 pub use thread::AbortOnPanic;

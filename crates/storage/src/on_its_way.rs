@@ -19,6 +19,17 @@ struct State {
     took: Duration,
     /// How long it took for that of the number before.
     before: Duration,
+    /// How long it took for all work that it has answered.
+    total: Duration,
+}
+
+/// The work that a disk has done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DiskWork {
+    /// How many pieces of it there were.
+    pub pieces: u64,
+    /// How long the disk took for all of them.
+    pub took: Duration,
 }
 
 impl OnItsWay {
@@ -27,8 +38,10 @@ impl OnItsWay {
         self.0.lock().begun = Some(Instant::now());
         let done = work();
         let mut state = self.0.lock();
-        let begun = state.begun.take();
-        state.took += begun.map_or(Duration::ZERO, |begun| begun.elapsed());
+        let took = state.begun.take().map(|begun| begun.elapsed());
+        let took = took.unwrap_or_default();
+        state.took += took;
+        state.total += took;
         done
     }
 
@@ -46,6 +59,15 @@ impl OnItsWay {
     pub(crate) fn number(&self) -> Option<u64> {
         let state = self.0.lock();
         state.begun.map(|_| state.number)
+    }
+
+    /// The work that the disk has answered.
+    pub(crate) fn done(&self) -> DiskWork {
+        let state = self.0.lock();
+        DiskWork {
+            pieces: state.number - u64::from(state.begun.is_some()),
+            took: state.total,
+        }
     }
 
     /// How long the disk takes: for the last work or the one before, whichever is longer. Work that has just begun says
@@ -66,12 +88,30 @@ mod tests {
     fn work_is_on_its_way_until_it_is_done() {
         let disk = OnItsWay::default();
         assert_eq!(disk.number(), None);
+        assert_eq!(disk.done(), DiskWork::default());
         for number in 1..=3 {
             let seen = disk.begin(|| disk.number());
             assert_eq!(seen, Some(number));
             assert_eq!(disk.go_on(|| disk.number()), Some(number));
             assert_eq!(disk.number(), None);
+            assert_eq!(disk.done().pieces, number);
         }
+    }
+
+    #[test]
+    fn work_counts_once_the_disk_has_answered_with_the_time_of_all_of_it() {
+        let disk = OnItsWay::default();
+        let wait = || {
+            let begun = Instant::now();
+            while begun.elapsed() < Duration::from_millis(1) {}
+            disk.done()
+        };
+        assert_eq!(disk.begin(wait), DiskWork::default());
+        assert_eq!(disk.go_on(wait).pieces, 0);
+        assert_eq!(disk.begin(wait).pieces, 1);
+        let done = disk.done();
+        assert_eq!(done.pieces, 2);
+        assert!(done.took >= Duration::from_millis(3), "{done:?}");
     }
 
     #[test]

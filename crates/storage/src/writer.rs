@@ -13,6 +13,7 @@ use crate::element::{Change, Operation, ShardCopy};
 use crate::error::MaintenanceError;
 use crate::gate::{Barred, pass_change, pass_entries};
 use crate::log::{self, AppendError, Committed, Log, Record};
+use crate::on_its_way::DiskWork;
 use crate::shortage::Shortage;
 use crate::store::{OpenError, Replicas, Store, entries_of};
 use crate::thread::Thread;
@@ -254,6 +255,14 @@ impl<T: Send + 'static> Writer<T> {
         let batch = log.as_ref().and_then(|log| log.on_its_way().number());
         let write = || self.store.awaited_write().map(Awaited::Write);
         batch.map(Awaited::Batch).or_else(write)
+    }
+
+    /// The batches of the log that are on disk.
+    #[must_use]
+    pub fn log_batches(&self) -> DiskWork {
+        let log = self.log.read();
+        let done = log.as_ref().map(|log| log.on_its_way().done());
+        done.unwrap_or_default()
     }
 
     /// How long the disk takes for a batch of the log; `None` if there was none.

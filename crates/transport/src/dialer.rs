@@ -11,6 +11,7 @@ use std::io;
 use http::Uri;
 use hyper_util::rt::TokioIo;
 use simshard_proto::endpoint::limited;
+use simshard_runtime::observed::Observed;
 use tokio::net::TcpStream;
 use tokio_rustls::client::TlsStream;
 use tokio_rustls::rustls::pki_types::ServerName;
@@ -18,6 +19,7 @@ use tonic::Status;
 use tonic::transport::{Channel, Endpoint};
 use tower::service_fn;
 
+use crate::expiring::Certificates;
 use crate::followed::follow;
 use crate::tls::Tls;
 
@@ -93,6 +95,11 @@ impl Dialer {
             let tls = tls.clone();
             async move { Ok::<_, io::Error>(TokioIo::new(open(&tls, &to).await?)) }
         }))
+    }
+
+    /// Shows when the certificates end.
+    pub fn show(&self, observed: &Observed) {
+        Certificates::show(observed, self.0.as_ref());
     }
 
     /// Looks at the certificates again and again.

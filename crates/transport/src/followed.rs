@@ -84,6 +84,11 @@ impl<S: Source> Followed<S> {
         })
     }
 
+    /// Where the files are.
+    pub(crate) fn source(&self) -> &S {
+        &self.source
+    }
+
     /// What was made of them last.
     pub(crate) fn current(&self) -> Arc<S::Made> {
         Arc::clone(&self.current.read().made)

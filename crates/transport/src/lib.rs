@@ -12,6 +12,7 @@ mod certified;
 mod connections;
 mod deadline;
 mod dialer;
+mod expiring;
 mod followed;
 mod headers;
 mod health;
@@ -27,6 +28,7 @@ mod tls;
 mod tokens;
 mod web;
 mod wire;
+mod work_watch;
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -57,6 +59,7 @@ pub use budget::{Budget, Taken};
 use deadline::AnswerInTime;
 pub use deadline::client_timeout;
 pub use dialer::Dialer;
+use expiring::Certificates;
 use headers::CheckHeaders;
 use health::Health;
 pub use json::InJson;
@@ -68,6 +71,7 @@ pub use tls::{Tls, TlsError, TlsFiles};
 pub use tokens::{Principal, Role, Tokens, TokensError, token_entry};
 use web::WebLayer;
 pub use web::{InvalidOrigin, Origin, Web};
+pub use work_watch::{Watched, WorkKind, WorkTimes, WorkWatch};
 
 /// Requests in flight at once on one connection.
 const MAX_STREAMS: u32 = 1024;
@@ -153,6 +157,16 @@ impl Security {
         }
     }
 
+    /// Shows when its certificates end. Warns of tokens that go through a network without TLS: they can be read there.
+    fn begin(&self, observed: &Observed, listener: &TcpListener) {
+        Certificates::show(observed, self.tls.as_ref());
+        let is_local = |address: SocketAddr| address.ip().is_loopback();
+        let is_safe = self.tls.is_some() || listener.local_addr().is_ok_and(is_local);
+        if self.tokens.is_some() && !is_safe {
+            warn!("clients send their tokens without TLS: others on the network can read them");
+        }
+    }
+
     /// Looks at the files of both again and again.
     async fn follow(&self) -> Infallible {
         tokio::select! {
@@ -202,13 +216,15 @@ where
     let methods = requests.of_server(S::NAME, interface.descriptors, &budget);
     let security = interface.security;
     let web = interface.web;
-    warn_of_open_tokens(&security, &listener);
+    security.begin(&interface.observed, &listener);
     let web = web.map(|web| WebLayer::new(web, S::NAME, interface.descriptors, &budget, &methods));
     let web = web.transpose()?;
     let server = server()
         .accept_http1(web.is_some())
         .layer(option_layer(web))
-        .layer(layer_fn(|inner| Measured::new(inner, &methods)))
+        .layer(layer_fn(|inner| {
+            Measured::new(inner, &methods, interface.observed.slow())
+        }))
         .layer(layer_fn(CheckHeaders))
         .layer(layer_fn(|inner| Authorize::new(inner, security.known_by())))
         .layer(layer_fn(AnswerInTime))
@@ -240,15 +256,6 @@ where
 
 fn reflection(descriptors: &'static [u8]) -> reflection::Builder<'static> {
     reflection::Builder::configure().register_encoded_file_descriptor_set(descriptors)
-}
-
-/// Tokens that go through a network without TLS can be read there.
-fn warn_of_open_tokens(security: &Security, listener: &TcpListener) {
-    let is_local = |address: SocketAddr| address.ip().is_loopback();
-    let is_safe = security.tls.is_some() || listener.local_addr().is_ok_and(is_local);
-    if security.tokens.is_some() && !is_safe {
-        warn!("clients send their tokens without TLS: others on the network can read them");
-    }
 }
 
 fn server() -> Server {

@@ -1,32 +1,40 @@
-//! Measuring requests: from their head until the answer has left.
+//! Measuring requests, from their head until the answer has left, and telling of the slow ones.
 
 use std::convert::Infallible;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use http::{HeaderMap, Request, Response};
 use http_body::{Body as _, Frame, SizeHint};
+use simshard_runtime::observed::Slow;
 use tonic::body::Body;
 use tonic::{Code, Status};
 use tower::Service;
+use tracing::warn;
 
-use crate::metrics::{Method, Methods};
+use crate::incoming::Caller;
+use crate::metrics::{Method, Methods, name_of};
+use crate::shares::Peer;
 
 /// A service whose requests are measured.
 #[derive(Clone, Debug)]
 pub(super) struct Measured<S> {
     inner: S,
     methods: Methods,
+    slow: Slow,
 }
 
 impl<S> Measured<S> {
-    pub(super) fn new(inner: S, methods: &Methods) -> Self {
-        let methods = methods.clone();
-        Self { inner, methods }
+    pub(super) fn new(inner: S, methods: &Methods, slow: &Slow) -> Self {
+        Self {
+            inner,
+            methods: methods.clone(),
+            slow: slow.clone(),
+        }
     }
 }
 
@@ -46,6 +54,8 @@ where
     fn call(&mut self, request: Request<Body>) -> Self::Future {
         let call = Call {
             method: self.methods.of_path(request.uri().path()),
+            peer: request.extensions().get::<Caller>().map(Caller::peer),
+            slow: self.slow.clone(),
             begun: Instant::now(),
             is_counted: false,
         };
@@ -69,6 +79,8 @@ where
 /// A call in progress. One that is dropped before its end was given up.
 struct Call {
     method: Arc<Method>,
+    peer: Option<Peer>,
+    slow: Slow,
     begun: Instant,
     is_counted: bool,
 }
@@ -89,8 +101,23 @@ impl Call {
     fn count(&mut self, code: Code) {
         if !self.is_counted {
             self.is_counted = true;
-            self.method.count(code, self.begun.elapsed());
+            let took = self.begun.elapsed();
+            self.method.count(code, took);
+            self.tell_if_slow(code, took);
         }
+    }
+
+    fn tell_if_slow(&self, code: Code, took: Duration) {
+        if self.method.is_stream() {
+            return;
+        }
+        let Some(left_out) = self.slow.tells(took) else {
+            return;
+        };
+        let (service, method) = (self.method.service(), self.method.method());
+        let peer = self.peer.unwrap_or(Peer::UNKNOWN);
+        let code = name_of(code);
+        warn!(service, method, code, ?took, %peer, left_out, "a request was slow");
     }
 }
 
@@ -159,7 +186,7 @@ mod tests {
             let answer = answer.lock().unwrap().take().unwrap();
             async { Ok::<_, Infallible>(answer) }
         });
-        let service = Measured::new(inner, &methods);
+        let service = Measured::new(inner, &methods, &Slow::default());
         let request = Request::post(FIND).body(Body::empty()).unwrap();
         let answer = service.oneshot(request).await.unwrap();
         if is_read {

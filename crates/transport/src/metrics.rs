@@ -19,16 +19,10 @@ use prometheus_client::registry::{Registry, Unit};
 use prost::Message;
 use prost_types::FileDescriptorSet;
 use simshard_proto::Reason;
-use simshard_runtime::observed::Metrics;
+use simshard_runtime::observed::{Metrics, SECONDS};
 use tonic::{Code, Status};
 
 use crate::budget::{Budget, WatchedBudget};
-
-/// The upper ends of the buckets of times, in seconds.
-const SECONDS: [f64; 18] = [
-    50e-6, 100e-6, 200e-6, 400e-6, 800e-6, 1.6e-3, 3e-3, 6e-3, 12e-3, 25e-3, 50e-3, 0.1, 0.2, 0.5,
-    1.0, 3.0, 10.0, 30.0,
-];
 
 /// What methods are called that no interface has.
 const OTHER: &str = "other";
@@ -111,14 +105,13 @@ impl Requests {
         budget: &Budget,
     ) -> Methods {
         self.in_flight.0.lock().push((service, budget.watched()));
-        let paths = paths(descriptors).into_iter();
-        let known = paths.map(|(service, method)| {
-            let path = format!("/{service}/{method}");
-            (path, Arc::new(Method::new(self, &service, &method)))
+        let known = described(descriptors).into_iter().map(|described| {
+            let path = format!("/{}/{}", described.service, described.method);
+            (path, Arc::new(Method::new(self, &described)))
         });
         Methods(Arc::new(Known {
             methods: known.collect(),
-            other: Arc::new(Method::new(self, OTHER, OTHER)),
+            other: Arc::new(Method::new(self, &Described::other())),
         }))
     }
 }
@@ -146,18 +139,33 @@ pub(crate) struct Method {
     requests: Requests,
     service: Arc<str>,
     method: Arc<str>,
+    is_stream: bool,
     /// By the number of the code, once there is one.
     seconds: [OnceLock<Histogram>; CODES.len()],
 }
 
 impl Method {
-    fn new(requests: &Requests, service: &str, method: &str) -> Self {
+    fn new(requests: &Requests, described: &Described) -> Self {
         Self {
             requests: requests.clone(),
-            service: service.into(),
-            method: method.into(),
+            service: described.service.as_str().into(),
+            method: described.method.as_str().into(),
+            is_stream: described.is_stream,
             seconds: [const { OnceLock::new() }; CODES.len()],
         }
+    }
+
+    pub(crate) fn service(&self) -> &str {
+        &self.service
+    }
+
+    pub(crate) fn method(&self) -> &str {
+        &self.method
+    }
+
+    /// Whether requests, or answers, are streams: those take as long as their other end wants.
+    pub(crate) const fn is_stream(&self) -> bool {
+        self.is_stream
     }
 
     /// Counts an answer that has left.
@@ -197,20 +205,47 @@ impl Method {
     }
 }
 
-/// The services and the methods that descriptors name. Bytes that are no descriptors give an empty list.
-fn paths(descriptors: &[u8]) -> Vec<(String, String)> {
+/// A method, as descriptors have it.
+struct Described {
+    service: String,
+    method: String,
+    is_stream: bool,
+}
+
+impl Described {
+    /// What stands for all methods that are in no interface.
+    fn other() -> Self {
+        Self {
+            service: OTHER.to_owned(),
+            method: OTHER.to_owned(),
+            is_stream: false,
+        }
+    }
+}
+
+/// The methods that descriptors name. Bytes that are no descriptors give an empty list.
+fn described(descriptors: &[u8]) -> Vec<Described> {
     let files = FileDescriptorSet::decode(descriptors)
         .unwrap_or_default()
         .file;
-    let mut paths = Vec::new();
+    let mut all = Vec::new();
     for file in files {
         for service in &file.service {
             let name = format!("{}.{}", file.package(), service.name());
             let methods = service.method.iter();
-            paths.extend(methods.map(|method| (name.clone(), method.name().to_owned())));
+            all.extend(methods.map(|method| Described {
+                service: name.clone(),
+                method: method.name().to_owned(),
+                is_stream: method.client_streaming() || method.server_streaming(),
+            }));
         }
     }
-    paths
+    all
+}
+
+/// The name of a code, as gRPC writes it.
+pub(crate) fn name_of(code: Code) -> &'static str {
+    CODES.get(code as usize).copied().unwrap_or("UNKNOWN")
 }
 
 /// The budgets of the servers of an instance, by their services.

@@ -6,6 +6,7 @@
 //!   limit, two get a third each, and a newcomer finds something free.
 
 use std::collections::HashMap;
+use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// An IPv4 address, or a /64 of IPv6: a single machine often has all addresses of one.
@@ -24,6 +25,12 @@ impl Peer {
             IpAddr::V4(address) => IpAddr::V4(address),
             IpAddr::V6(address) => IpAddr::V6(prefix(address)),
         })
+    }
+}
+
+impl fmt::Display for Peer {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(formatter)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::path::PathBuf;
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair, SanType};
 
@@ -39,10 +39,16 @@ impl Authority {
 
     /// The same, an hour too late.
     pub(crate) fn signed_once(&self, uri: &str) -> [String; 2] {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
+        self.signs_until(uri, now.as_secs() - 3600)
+    }
+
+    /// The same, until some second since 1970.
+    pub(crate) fn signs_until(&self, uri: &str, second: u64) -> [String; 2] {
         self.signs_with(|params| {
             let uri = SanType::URI(uri.try_into().unwrap());
             params.subject_alt_names.push(uri);
-            params.not_after = (SystemTime::now() - Duration::from_secs(3600)).into();
+            params.not_after = (UNIX_EPOCH + Duration::from_secs(second)).into();
         })
     }
 

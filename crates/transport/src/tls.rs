@@ -9,6 +9,7 @@
 //! - TL3: nothing older than TLS 1.3 is spoken. Where authorities for clients are named, a client without a certificate
 //!   of theirs is refused.
 
+mod expiry;
 mod node_verifier;
 
 use std::fs;
@@ -17,13 +18,14 @@ use std::sync::Arc;
 
 use tokio_rustls::rustls::crypto::{CryptoProvider, ring};
 use tokio_rustls::rustls::pki_types::pem::{self, PemObject};
-use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer, UnixTime};
 use tokio_rustls::rustls::server::{VerifierBuilderError, WebPkiClientVerifier};
 use tokio_rustls::rustls::version::TLS13;
 use tokio_rustls::rustls::{self, ClientConfig, RootCertStore, ServerConfig};
 use tokio_rustls::{TlsAcceptor, TlsConnector};
 
 use crate::followed::{Followed, Source};
+use expiry::end_of_chain;
 use node_verifier::NodeVerifier;
 
 /// The protocols of HTTP that a client may choose.
@@ -97,6 +99,8 @@ pub(super) struct Configs {
     server: Arc<ServerConfig>,
     /// For connections to nodes.
     client: Option<Arc<ClientConfig>>,
+    /// When the first certificate of the chain ends.
+    end: Option<UnixTime>,
 }
 
 /// A certificate, those between it and its authority, and its key.
@@ -132,6 +136,11 @@ impl Tls {
     /// Whether its peers have to show certificates.
     pub(super) fn asks_for_certificates(&self) -> bool {
         self.0.current().client.is_some()
+    }
+
+    /// When the first of its own certificates ends, if that can be told.
+    pub(super) fn end(&self) -> Option<UnixTime> {
+        self.0.current().end
     }
 
     /// The files, to be followed.
@@ -174,6 +183,7 @@ impl Source for TlsFiles {
             self.client(&provider, authorities, pair)
         });
         Ok(Configs {
+            end: end_of_chain(&chain),
             client: client.transpose()?,
             server: self.server(&provider, authorities, (chain, key))?,
         })

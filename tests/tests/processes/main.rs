@@ -55,6 +55,7 @@ mod searches_without_a_node;
 mod short_absences;
 mod side_ports;
 mod slow_disk;
+mod slow_requests;
 mod staged_plans;
 mod stale_replicas;
 mod unreached;

@@ -2,9 +2,12 @@
 
 use std::collections::BTreeSet;
 use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::net::{Ipv4Addr, SocketAddr, TcpStream};
+use std::time::{SystemTime, UNIX_EPOCH};
 
-use simshard_testkit::{End, ProcessCluster, Shape, binary, free_addresses, run, until};
+use simshard_testkit::{
+    Certificates, End, EtcdServer, ProcessCluster, Shape, binary, free_addresses, run, until,
+};
 use tokio::task::block_in_place;
 
 use crate::older_directories::{create, found, insert};
@@ -42,13 +45,8 @@ async fn a_node_shows_that_it_lives_is_ready_and_what_it_holds() {
     let mut cluster = ProcessCluster::start(Shape::of(2).with_replicas(2));
     let client = cluster.client();
     create(&client, "crawl").await;
-    let side_port = free_addresses(1)[0];
-    block_in_place(|| {
-        cluster.end_node(0, End::Stopped);
-        cluster.start_node_with(0, &["--http", &side_port.to_string()]);
-    });
+    let side_port = with_side_port(&mut cluster).await;
     assert_eq!(get(side_port, "/livez").unwrap().0, "200");
-    until("it is ready", async || is_ready(side_port)).await;
     insert(&client, "crawl", 0..50).await;
     assert_eq!(found(&client, "crawl", 0..50).await, 50);
     let shards = |state: &str| {
@@ -72,13 +70,15 @@ async fn a_node_shows_that_it_lives_is_ready_and_what_it_holds() {
     assert_eq!(get(side_port, "/livez"), None);
 }
 
-/// A node that holds documents on disk has each metric of the page, and each state by which alerts fire. Its routers ask it
-/// by one stream, so no request may have ended.
+/// A node that holds documents on disk has each metric of the page but for those of routers and of certificates, and each
+/// state by which alerts fire. Its routers ask it by one stream, so no request may have ended.
 fn check_samples(side_port: SocketAddr) {
     let (_, metrics) = get(side_port, "/metrics").unwrap();
     let has = |start: &str| metrics.lines().any(|line| line.starts_with(start));
     let of_page = on_the_page().into_iter();
-    let missing = of_page.filter(|name| !has(name) && !name.contains("_request"));
+    let others = ["_request", "_router_", "_certificate_"];
+    let is_another = |name: &str| others.iter().any(|other| name.contains(other));
+    let missing = of_page.filter(|name| !has(name) && !is_another(name));
     assert_eq!(missing.collect::<Vec<_>>(), [""; 0]);
     let rules = include_str!("../../../deploy/prometheus/alerts.yml");
     let states = rules.split("{state=").skip(1);
@@ -146,6 +146,42 @@ async fn a_single_process_shows_what_its_router_and_its_node_do() {
     );
     let told = String::from_utf8(taken.stderr).unwrap();
     assert!(told.contains("choose another with --http"), "{told}");
+}
+
+/// Starts the first node again, with a side port.
+async fn with_side_port(cluster: &mut ProcessCluster) -> SocketAddr {
+    let side_port = free_addresses(1)[0];
+    block_in_place(|| {
+        cluster.end_node(0, End::Stopped);
+        cluster.start_node_with(0, &["--http", &side_port.to_string()]);
+    });
+    until("it is ready", async || is_ready(side_port)).await;
+    side_port
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_process_shows_for_how_long_the_metadata_is_away() {
+    let mut etcd = block_in_place(EtcdServer::start);
+    let mut cluster = ProcessCluster::start_at(Shape::of(1), &etcd.url());
+    let side_port = with_side_port(&mut cluster).await;
+    let away = || value(side_port, "simshard_cluster_metadata_away_seconds");
+    assert_eq!(away(), 0.0);
+    block_in_place(|| etcd.stop());
+    until("it counts", async || away() > 1.0).await;
+    block_in_place(|| etcd.restart());
+    until("it ends", async || away() == 0.0).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_process_shows_when_its_certificates_end() {
+    let certificates = Certificates::of_server(Ipv4Addr::LOCALHOST.into());
+    let mut cluster = ProcessCluster::start_certified(Shape::of(1), certificates);
+    let side_port = with_side_port(&mut cluster).await;
+    let file = &cluster.certificates().cluster_args("server")[1];
+    let name = "simshard_transport_certificate_end_timestamp_seconds";
+    let end = value(side_port, &format!(r#"{name}{{file="{file}"}}"#));
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
+    assert!(end > now.as_secs_f64(), "{end}");
 }
 
 #[test]

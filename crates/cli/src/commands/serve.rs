@@ -122,6 +122,9 @@ pub struct ProcessArgs {
     /// How long requests in flight may take after a shutdown began, in seconds [default: 10]
     #[arg(long, value_name = "SECONDS", env = "SIMSHARD_DRAIN_SECONDS")]
     pub drain_seconds: Option<u32>,
+    /// The log tells of requests that take this long, in milliseconds; 0 tells of none [default: 1000]
+    #[arg(long, value_name = "MS", env = "SIMSHARD_SLOW_REQUEST_MS")]
+    pub slow_request_ms: Option<u32>,
     /// Where it answers over HTTP whether it lives and is ready, and its metrics: /livez, /readyz, /metrics. Nowhere unless
     /// given
     #[arg(long, value_name = "ADDRESS", env = "SIMSHARD_HTTP")]

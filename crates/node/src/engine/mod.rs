@@ -15,6 +15,7 @@ mod apply;
 pub(crate) mod change;
 mod checks;
 mod copies;
+mod disk;
 mod find;
 mod heat;
 mod look_up;
@@ -28,11 +29,11 @@ mod threads;
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use simshard_cluster::CorpusUid;
 use simshard_simhash::{Fingerprint, Layout};
-use simshard_storage::{Awaited, Failure, OpenError, Room, Store, Writer};
+use simshard_storage::{Failure, OpenError, Store, Writer};
 use simshard_topology::replication::{Epoch, Role, ShardEpochs, ShardRecord, StoreId};
 use simshard_topology::{MapDigest, ShardId, ShardSet};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot, watch};
@@ -299,21 +300,6 @@ impl Engine {
     pub(crate) async fn scrub_permit(&self) -> Result<OwnedSemaphorePermit, NodeError> {
         let permit = Arc::clone(&self.scrubs).acquire_owned().await;
         permit.map_err(|_| NodeError::Stopping)
-    }
-
-    /// How much room the disk has.
-    pub(crate) fn room(&self) -> Room {
-        self.store.room()
-    }
-
-    /// What changes wait for, as the disk has not answered it yet.
-    pub(crate) fn awaited(&self) -> Option<Awaited> {
-        self.writer.awaited()
-    }
-
-    /// How long the disk takes for a batch of changes; `None` if there was none.
-    pub(crate) fn log_delay(&self) -> Option<Duration> {
-        self.writer.log_delay()
     }
 
     /// The epoch of the record of a shard that is on disk.

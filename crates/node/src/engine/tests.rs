@@ -3,6 +3,7 @@
 mod warming;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use futures_util::TryStreamExt;
 use simshard_cluster::{

@@ -26,7 +26,7 @@ use simshard_proto::shard::v1::work_outcome::Outcome;
 use simshard_proto::{Violations, bits_from, shards_from, status_into_bytes};
 use simshard_topology::Version;
 use simshard_topology::replication::Sent;
-use simshard_transport::{Admitted, NO_MEMORY, Taken, overloaded};
+use simshard_transport::{Admitted, NO_MEMORY, Taken, WorkKind, WorkWatch, overloaded};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use tonic::Status;
@@ -54,6 +54,8 @@ pub(super) struct WorkStream {
     pub(super) admitted: Admitted,
     /// Once it is cancelled, nothing more is begun.
     pub(super) stopping: CancellationToken,
+    /// What watches the items.
+    pub(super) watch: Arc<WorkWatch>,
 }
 
 impl WorkStream {
@@ -107,7 +109,7 @@ impl WorkStream {
         item: pb::WorkItem,
         message: Arc<Taken>,
     ) -> impl Future<Output = WaitingAnswer> + Send + use<> {
-        let engine = Arc::clone(&self.engine);
+        let (engine, watch) = (Arc::clone(&self.engine), Arc::clone(&self.watch));
         let memory = Memory {
             own: self.admitted.split(),
             _message: message,
@@ -121,7 +123,7 @@ impl WorkStream {
         };
         async move {
             match refused {
-                None => answer(engine, item, memory).await,
+                None => answer(engine, watch, item, memory).await,
                 Some(status) => WaitingAnswer {
                     answer: response(item.sequence, Err(status)),
                     is_large: false,
@@ -284,10 +286,18 @@ fn response(sequence: u64, outcome: Result<Outcome, Status>) -> pb::WorkOutcome 
 }
 
 /// Answers an item, and holds the memory for both until the answer has gone.
-async fn answer(engine: Arc<Engine>, item: pb::WorkItem, mut memory: Memory) -> WaitingAnswer {
+async fn answer(
+    engine: Arc<Engine>,
+    watch: Arc<WorkWatch>,
+    item: pb::WorkItem,
+    mut memory: Memory,
+) -> WaitingAnswer {
     let sequence = item.sequence;
     let deadline = Instant::now().checked_add(Duration::from_micros(item.timeout_micros));
+    let kind = item.work.as_ref().and_then(WorkKind::of);
+    let watched = kind.map(|kind| watch.begin(kind));
     let mut answer = response(sequence, outcome(&engine, item.work, deadline).await);
+    drop(watched);
     let bytes = answer.encoded_len();
     let fits = memory.own.try_grow(bytes);
     if !fits {

@@ -1,5 +1,6 @@
 //! Connections to the nodes, and one call to one of them.
 
+mod access;
 mod lane;
 mod life;
 
@@ -18,12 +19,14 @@ use simshard_proto::shard::v1::shard_service_client::ShardServiceClient;
 use simshard_proto::shard::v1::work_item::Work;
 use simshard_proto::{MAX_MESSAGE_BYTES, Reason};
 use simshard_topology::{NodeId, ShardSet};
-use simshard_transport::{Budget, Dialer};
+use simshard_transport::{WorkKind, WorkWatch};
 use tonic::transport::Channel;
 use tonic::{Code, Response, Status};
 use tracing::{debug, warn};
 
 use crate::deadline::Deadline;
+use crate::work_watch::watch;
+pub(crate) use access::Access;
 pub(crate) use lane::Answer;
 use lane::Slot;
 use life::{Life, Lives};
@@ -74,22 +77,12 @@ impl CallError {
     }
 }
 
-/// How much there is to do, by which the connection is chosen.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Load {
-    /// A search with this many queries.
-    Queries(usize),
-    /// A change of this many documents.
-    Documents(usize),
-}
-
 pub(crate) type Client = ShardServiceClient<Channel>;
 
 /// The connections to every node of a layout.
 #[derive(Debug)]
 pub(crate) struct Nodes {
-    dialer: Dialer,
-    budget: Budget,
+    access: Access,
     /// Whether another node may do the work of one that is lost.
     is_replicated: bool,
     lives: Arc<Lives>,
@@ -106,18 +99,14 @@ struct Connections {
     large: Vec<Slot>,
     next: AtomicUsize,
     life: Arc<Life>,
+    watch: WorkWatch,
 }
 
 impl Nodes {
     /// Connects when first needed, and again after a connection broke.
-    pub(crate) fn new(
-        layout: &ClusterLayout,
-        dialer: &Dialer,
-        budget: &Budget,
-    ) -> Result<Self, Status> {
+    pub(crate) fn new(layout: &ClusterLayout, access: Access) -> Result<Self, Status> {
         let mut nodes = Self {
-            budget: budget.clone(),
-            dialer: dialer.clone(),
+            access,
             is_replicated: layout.map().is_replicated(),
             lives: Arc::default(),
             by_id: HashMap::new(),
@@ -145,10 +134,9 @@ impl Nodes {
         let nodes = layout.nodes().iter();
         let by_id = nodes.filter_map(|node| Some((node.id.clone(), connections(node)?)));
         Self {
-            dialer: self.dialer.clone(),
+            access: self.access.clone(),
             by_id: by_id.collect(),
             lives: Arc::clone(&self.lives),
-            budget: self.budget.clone(),
             is_replicated: layout.map().is_replicated(),
         }
     }
@@ -182,15 +170,16 @@ impl Nodes {
         &self,
         node: &NodeId,
         deadline: Deadline,
-        load: Load,
+        kind: WorkKind,
         work: impl Fn() -> F,
     ) -> Result<Answer, CallError>
     where
         F: Future<Output = Result<Work, CallError>>,
     {
         let connections = self.connections(node)?;
+        let _watched = connections.watch.begin(kind);
         let attempt = || async {
-            let lane = connections.slot(load).lane().await?;
+            let lane = connections.slot(kind).lane().await?;
             lane.work(deadline, work().await?).await
         };
         if self.is_replicated {
@@ -236,7 +225,11 @@ impl Nodes {
 
 impl Connections {
     fn new(node: &Node, among: &Nodes) -> Result<Self, Status> {
-        let (dialer, budget) = (&among.dialer, &among.budget);
+        let Access {
+            dialer,
+            budget,
+            observed,
+        } = &among.access;
         let (endpoint, life) = (dialer.endpoint(&node.address)?, among.lives.of(&node.id));
         let slot = || {
             let client = ShardServiceClient::new(dialer.connect(&endpoint))
@@ -251,6 +244,7 @@ impl Connections {
             large: (0..LARGE_WORK_CONNECTIONS).map(|_| slot()).collect(),
             next: AtomicUsize::new(0),
             life,
+            watch: watch(observed, &node.id),
         })
     }
 
@@ -290,11 +284,12 @@ impl Connections {
         Err(CallError::Unreachable)
     }
 
-    fn slot(&self, load: Load) -> &Slot {
-        match load {
-            Load::Queries(..LARGE_WORK_ITEMS) => &self.queries,
-            Load::Documents(..LARGE_WORK_ITEMS) => &self.documents,
-            Load::Queries(_) | Load::Documents(_) => {
+    /// The connection for this work.
+    fn slot(&self, kind: WorkKind) -> &Slot {
+        match kind {
+            WorkKind::Search(..LARGE_WORK_ITEMS) | WorkKind::Confirm(_) => &self.queries,
+            WorkKind::Change(..LARGE_WORK_ITEMS) => &self.documents,
+            WorkKind::Search(_) | WorkKind::Change(_) => {
                 let next = self.next.fetch_add(1, Ordering::Relaxed);
                 &self.large[next % self.large.len()]
             }

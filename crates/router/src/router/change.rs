@@ -23,6 +23,7 @@ use simshard_proto::shard::v1::work_item::Work;
 use simshard_proto::shard::v1::work_outcome::Outcome as Answer;
 use simshard_proto::{Documents, bits_into, shards_from, shards_into};
 use simshard_topology::{NodeId, ShardSet, Version};
+use simshard_transport::WorkKind;
 use tokio::time::timeout_at;
 
 use super::pending::{Next, Pending};
@@ -33,7 +34,7 @@ use crate::clock::Stamp;
 use crate::cluster::ClusterView;
 use crate::deadline::Deadline;
 use crate::error::{RouterError, Why};
-use crate::nodes::{CallError, Load, call_all};
+use crate::nodes::{CallError, call_all};
 use crate::offload::offload;
 use crate::plan::{NodePart, plan_documents};
 use crate::remembered::OpenCorpus;
@@ -268,8 +269,8 @@ async fn change_on(
             repairs: false,
         }))
     };
-    let load = Load::Documents(part.places.len());
-    let answer = cluster.nodes.work(node, send.deadline, load, work).await?;
+    let kind = WorkKind::Change(part.places.len());
+    let answer = cluster.nodes.work(node, send.deadline, kind, work).await?;
     match answer.outcome {
         Answer::Changed(changed) => Ok(changed),
         Answer::Matches(_) | Answer::Confirmed(_) | Answer::Status(_) => Err(CallError::nonsense()),
@@ -381,10 +382,8 @@ mod tests {
     use simshard_transport::{Admitted, Budget};
     use tokio::sync::oneshot;
 
-    use simshard_transport::Dialer;
-
     use super::*;
-    use crate::nodes::Nodes;
+    use crate::nodes::{Access, Nodes};
     use crate::offload::while_offloaded_work_waits;
 
     fn cluster() -> ClusterView {
@@ -393,7 +392,7 @@ mod tests {
             address: format!("http://{name}:1"),
         });
         let layout = ClusterLayout::planned(nodes.to_vec(), 1).unwrap();
-        let nodes = Nodes::new(&layout, &Dialer::PLAIN, &Budget::new(0)).unwrap();
+        let nodes = Nodes::new(&layout, Access::of_tests()).unwrap();
         ClusterView::new(Arc::new(layout), nodes)
     }
 

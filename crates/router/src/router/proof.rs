@@ -20,12 +20,13 @@ use simshard_proto::shard::v1::work_outcome::Outcome;
 use simshard_proto::{epochs_from, shards_from, shards_into};
 use simshard_topology::replication::{Read, StoreId};
 use simshard_topology::{CorpusUid, NodeId, ShardId, ShardSet};
+use simshard_transport::WorkKind;
 use tokio::time::{Instant, timeout, timeout_at};
 
 use super::{Failures, Router};
 use crate::cluster::ClusterView;
 use crate::deadline::Deadline;
-use crate::nodes::{CallError, Load};
+use crate::nodes::CallError;
 use crate::readers::Readers;
 
 /// How long other replicas have before the metadata is asked.
@@ -242,7 +243,7 @@ impl Claim<'_> {
         let work = || std::future::ready(Ok(Work::Confirm(confirm.clone())));
         let nodes = &self.cluster.nodes;
         let answer = nodes
-            .work(node, self.deadline, Load::Queries(1), work)
+            .work(node, self.deadline, WorkKind::Confirm(shards.len()), work)
             .await?;
         match answer.outcome {
             Outcome::Confirmed(confirmed) => {

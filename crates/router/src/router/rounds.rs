@@ -103,13 +103,11 @@ mod tests {
         MemoryKeyValues, Outcome, Revision, Snapshot, Transaction,
     };
     use simshard_topology::{ShardId, ShardSet};
-    use simshard_transport::Budget;
     use tokio::time::advance;
-
-    use simshard_transport::Dialer;
 
     use super::*;
     use crate::cluster::tests::{cluster, evict};
+    use crate::nodes::Access;
     use crate::readers::Avoided;
     use crate::router::proof::Claim;
 
@@ -159,7 +157,7 @@ mod tests {
         let keys = Arc::new(Untold(cluster().await));
         let store = KeyValueMetadata::follow(Arc::<Untold>::clone(&keys), || {}, |_| {}).await;
         let store = Arc::new(store.unwrap());
-        let router = Router::new(store, Dialer::PLAIN, &Budget::new(1 << 20), 9).unwrap();
+        let router = Router::new(store, Access::of_tests(), 9).unwrap();
         (router, keys)
     }
 

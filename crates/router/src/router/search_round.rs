@@ -11,7 +11,7 @@ use simshard_proto::v1::Matches;
 use simshard_proto::{MAX_MESSAGE_BYTES, Reason, limit_from, matches_from_bytes, shards_from};
 use simshard_simhash::LeadGroups;
 use simshard_topology::{NodeId, ShardSet};
-use simshard_transport::Taken;
+use simshard_transport::{Taken, WorkKind};
 use tonic::Status;
 
 use super::Failures;
@@ -20,7 +20,7 @@ use super::silence::{AskedNode, unless_lost};
 use crate::cluster::{ClusterView, WatchedCluster};
 use crate::deadline::Deadline;
 use crate::error::RouterError;
-use crate::nodes::{CallError, Load, call_all};
+use crate::nodes::{CallError, call_all};
 use crate::offload::offload;
 use crate::plan::{NodePart, QueryPlan};
 use crate::readers::{Avoided, Readers, others};
@@ -147,8 +147,8 @@ impl SearchRound<'_> {
                 fingerprints: part.places.iter().map(query).collect(),
             })))
         };
-        let load = Load::Queries(part.places.len());
-        let answer = cluster.nodes.work(node, self.deadline, load, work).await?;
+        let kind = WorkKind::Search(part.places.len());
+        let answer = cluster.nodes.work(node, self.deadline, kind, work).await?;
         match answer.outcome {
             Outcome::Matches(bytes) => {
                 let (matches, size) = decoded(bytes).await?;

@@ -13,11 +13,12 @@ use futures_util::future::join_all;
 use simshard_proto::shard::v1 as pb;
 use simshard_proto::shard::v1::work_item::Work;
 use simshard_topology::{NodeId, ShardSet};
+use simshard_transport::WorkKind;
 use tokio::time::{Instant, sleep, timeout};
 
 use crate::cluster::{ClusterView, WatchedCluster};
 use crate::deadline::Deadline;
-use crate::nodes::{CallError, Load};
+use crate::nodes::CallError;
 use crate::readers::{Avoided, others};
 
 /// How long a node has for its work before it is asked for a sign of life, again and again.
@@ -118,7 +119,9 @@ async fn lives(cluster: &ClusterView, node: &NodeId) -> bool {
     let asked = Instant::now();
     let work = || ready(Ok(Work::Confirm(nothing.clone())));
     let deadline = Deadline::within(SIGN_WITHIN);
-    let sign = cluster.nodes.work(node, deadline, Load::Queries(0), work);
+    let sign = cluster
+        .nodes
+        .work(node, deadline, WorkKind::Confirm(0), work);
     let sign = timeout(SIGN_WITHIN, sign).await;
     let is_silent = is_silence(&sign, asked.elapsed());
     if is_silent {
@@ -152,12 +155,10 @@ mod tests {
 
     use simshard_cluster::{ClusterLayout, Node};
     use simshard_topology::ShardId;
-    use simshard_transport::Budget;
     use tokio::sync::watch;
 
-    use simshard_transport::Dialer;
-
     use super::*;
+    use crate::nodes::Access;
 
     /// A cluster whose nodes keep connections and say nothing, with this many replicas of each shard.
     struct Frozen {
@@ -178,7 +179,7 @@ mod tests {
         });
         let layout = ClusterLayout::planned(nodes.collect(), replicas).unwrap();
         let (layouts, followed) = watch::channel(Arc::new(layout));
-        let watched = WatchedCluster::new(followed, &Dialer::PLAIN, &Budget::new(1 << 20)).unwrap();
+        let watched = WatchedCluster::new(followed, Access::of_tests()).unwrap();
         Frozen {
             _listeners: listeners,
             layouts,

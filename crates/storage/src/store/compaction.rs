@@ -167,6 +167,8 @@ impl Upkeep<'_> {
         let segments = Arc::make_mut(&mut changed.segments);
         replace(segments, merged, opened.map(Arc::new));
         drop(changed);
+        let bytes = merged.iter().map(|segment| segment.meta().bytes);
+        store.maintenance.merged(bytes.sum());
         if settled > Version::NONE {
             disk.collected.lock().insert(shard, settled);
         }

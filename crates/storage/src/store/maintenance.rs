@@ -17,6 +17,16 @@ pub(crate) struct Maintenance {
     changed: Condvar,
     /// Single writes and syncs: a flush as a whole may take long.
     writes: OnItsWay,
+    merges: Mutex<Merges>,
+}
+
+/// The merges of segments since the store was opened.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Merges {
+    /// How many there were.
+    pub merges: u64,
+    /// Bytes of the segments that were merged.
+    pub bytes: u64,
 }
 
 #[derive(Debug, Default)]
@@ -64,6 +74,17 @@ impl Maintenance {
         state.frozen = Some(first_sequence);
         (state.is_full, state.is_over) = (false, false);
         self.changed.notify_all();
+    }
+
+    /// Counts a merge of segments with this many bytes.
+    pub(super) fn merged(&self, bytes: u64) {
+        let mut merges = self.merges.lock();
+        merges.merges += 1;
+        merges.bytes += bytes;
+    }
+
+    pub(super) fn merges(&self) -> Merges {
+        *self.merges.lock()
     }
 
     pub(super) fn thawed(&self) {

@@ -77,6 +77,7 @@ pub(crate) use failure::read_failure_note;
 pub use learning::{CopyBase, CopyError, CopyWriter};
 pub(crate) use lock::lock_for_looking;
 pub(crate) use maintenance::Maintenance;
+pub use maintenance::Merges;
 pub use open::Holding;
 pub(crate) use open::{LOG, SEGMENTS};
 pub use page::PageStart;

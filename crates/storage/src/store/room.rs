@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use simshard_topology::ShardId;
 
-use super::Store;
+use super::{Merges, Store};
 use crate::disk_space::Room;
 use crate::shortage::Shortage;
 
@@ -24,6 +24,19 @@ impl Store {
             (*id, segments.sum::<u64>() + in_memory as u64)
         });
         bytes.filter(|(_, bytes)| *bytes > 0).collect()
+    }
+
+    /// Segments of all shards. What was set aside does not count.
+    #[must_use]
+    pub fn segments(&self) -> usize {
+        let shards = self.shards.iter();
+        shards.map(|(_, shard)| shard.read().segments.len()).sum()
+    }
+
+    /// The merges of segments since it was opened.
+    #[must_use]
+    pub fn merges(&self) -> Merges {
+        self.maintenance.merges()
     }
 
     /// The shortage for which operations that take space are refused now, if they are.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde::de::DeserializeOwned;
-use simshard_cluster::{KeyValueStore, key_values_with};
+use simshard_cluster::{KeyValueStore, MetadataAway, key_values_with};
 use simshard_node::Dialer;
 use simshard_node::{NodeConfig, StorageOptions, Takeover};
 use simshard_router::{Origin, RouterConfig, Security, Tls, Web};
@@ -28,6 +28,9 @@ use crate::exit::UsageError;
 
 /// How often a node that registers itself publishes the end of its log.
 const PUBLISH: Duration = Duration::from_secs(10);
+
+/// How long a request may take before the log tells of it.
+const SLOW_REQUEST: Duration = Duration::from_secs(1);
 
 /// Least memory for requests in flight.
 const LEAST_IN_FLIGHT_MIB: u32 = 64;
@@ -97,7 +100,7 @@ pub(super) fn embedded(args: &ServeArgs) -> anyhow::Result<EmbeddedConfig> {
         max_corpora: max_corpora(args.limits.max_corpora)?,
         in_flight_bytes: in_flight(args.process.in_flight_mib)?,
         drain: drain(args.process.drain_seconds),
-        observed: Observed::default(),
+        observed: observed(args.process.slow_request_ms),
         web: web(&args.limits.allow_origin),
         security,
     })
@@ -135,7 +138,7 @@ pub(super) fn node(args: &NodeArgs) -> anyhow::Result<NodeRole> {
         threads: threads_or_cores(threads),
         in_flight_bytes: in_flight(process.in_flight_mib.or(file.in_flight_mib))?,
         drain: drain(process.drain_seconds.or(file.drain_seconds)),
-        observed: Observed::default(),
+        observed: observed(process.slow_request_ms.or(file.slow_request_ms)),
         certificates: certificates(
             &args.role,
             [file.cluster_cert, file.cluster_key, file.cluster_ca],
@@ -173,7 +176,7 @@ pub(super) fn router(args: &RouterRoleArgs) -> anyhow::Result<RouterRole> {
         max_corpora: max_corpora(args.limits.max_corpora.or(file.max_corpora))?,
         in_flight_bytes: in_flight(process.in_flight_mib.or(file.in_flight_mib))?,
         drain: drain(process.drain_seconds.or(file.drain_seconds)),
-        observed: Observed::default(),
+        observed: observed(process.slow_request_ms.or(file.slow_request_ms)),
         web: web(if args.limits.allow_origin.is_empty() {
             &file.allow_origin
         } else {
@@ -330,6 +333,15 @@ fn positive<T: Default + PartialEq>(key: &str, value: Option<T>) -> Result<Optio
         return Err(UsageError(format!("{key} must be 1 or more")));
     }
     Ok(value)
+}
+
+/// What the process shows of itself; its log tells of requests that take this many milliseconds.
+fn observed(slow_request_ms: Option<u32>) -> Observed {
+    let slow = slow_request_ms.map_or(SLOW_REQUEST, |ms| Duration::from_millis(ms.into()));
+    let observed = Observed::telling_of_slow((!slow.is_zero()).then_some(slow));
+    // Shown from the start, while nothing follows the metadata.
+    let _: MetadataAway = observed.metrics();
+    observed
 }
 
 fn in_flight(mib: Option<u32>) -> Result<usize, UsageError> {

@@ -81,7 +81,7 @@ async fn enter_with(
         let shown = show_node(keys, store.id).await?;
         let _waiting = show_waiting(keys, store.id).await?;
         let is_replacement = register_once_free(&**keys, &store, absence).await?;
-        let metadata = follow(keys, absence).await?;
+        let metadata = follow(keys, absence, &role.config.observed).await?;
         // Another store may have taken its place while it waited.
         check_registered(&**keys, &store).await?;
         // It may have begun while this one waited.

@@ -54,6 +54,8 @@ pub struct RawNodeConfig {
     pub in_flight_mib: Option<u32>,
     /// How long requests in flight may take after a shutdown began.
     pub drain_seconds: Option<u32>,
+    /// The log tells of requests that take this many milliseconds.
+    pub slow_request_ms: Option<u32>,
     /// Where its side port is.
     pub http: Option<SocketAddr>,
 }
@@ -106,6 +108,8 @@ pub struct RawRouterConfig {
     pub in_flight_mib: Option<u32>,
     /// How long requests in flight may take after a shutdown began.
     pub drain_seconds: Option<u32>,
+    /// The log tells of requests that take this many milliseconds.
+    pub slow_request_ms: Option<u32>,
     /// Where its side port is.
     pub http: Option<SocketAddr>,
 }

@@ -7,9 +7,10 @@ use std::sync::Arc;
 
 use anyhow::Context;
 use simshard_cluster::{
-    ClusterLayout, FileStore, KeyValueMetadata, KeyValueStore, MetadataError, MetadataStore, Node,
-    ShownProcess, show_router,
+    ClusterLayout, FileStore, KeyValueMetadata, KeyValueStore, MetadataAway, MetadataError,
+    MetadataStore, Node, ShownProcess, show_router,
 };
+use simshard_runtime::observed::Observed;
 use simshard_runtime::shutdown;
 use simshard_runtime::system::raise_open_files;
 use simshard_topology::NodeId;
@@ -130,7 +131,7 @@ async fn serve_router(role: RouterRole) -> anyhow::Result<()> {
     raise_open_files();
     let open = async |absence: &Absence| {
         Ok(match &role.metadata {
-            Place::Store(keys) => follow(keys, absence).await?,
+            Place::Store(keys) => follow(keys, absence, &role.config.observed).await?,
             Place::Files(layout) | Place::FileAndStore(layout, _) => {
                 open_layout(layout, role.metadata.store()).await?
             }
@@ -180,14 +181,22 @@ async fn open_layout(
 pub(super) async fn follow(
     keys: &Arc<dyn KeyValueStore>,
     absence: &Absence,
+    observed: &Observed,
 ) -> Result<Arc<dyn MetadataStore>, MetadataError> {
+    let away: MetadataAway = observed.metrics();
     let on_wait = || {
         absence.is_over();
         info!("there is no cluster yet: `simshard cluster init` begins one");
     };
-    let on_turn = |turn: Result<(), &MetadataError>| match turn {
-        Err(error) => warn!(%error, "changes of nodes and shards cannot be seen now"),
-        Ok(()) => info!("changes of nodes and shards are seen again"),
+    let on_turn = move |turn: Result<(), &MetadataError>| match turn {
+        Err(error) => {
+            away.begin();
+            warn!(%error, "changes of nodes and shards cannot be seen now");
+        }
+        Ok(()) => {
+            away.end();
+            info!("changes of nodes and shards are seen again");
+        }
     };
     let metadata = KeyValueMetadata::follow(Arc::clone(keys), on_wait, on_turn).await?;
     if let Some(fault) = keys.known_fault().await {

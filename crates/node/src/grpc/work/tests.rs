@@ -5,8 +5,9 @@ use std::time::SystemTime;
 
 use simshard_cluster::random_corpus_uid;
 use simshard_proto::{MAX_MESSAGE_BYTES, Reason, status_from_bytes};
+use simshard_runtime::observed::Observed;
 use simshard_storage::Store;
-use simshard_topology::{MapDigest, ShardId, ShardSet};
+use simshard_topology::{MapDigest, NodeId, ShardId, ShardSet};
 use simshard_transport::Budget;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
@@ -15,12 +16,18 @@ use tokio_stream::wrappers::ReceiverStream;
 use super::*;
 use crate::engine::{Class, Threads};
 use crate::target::{PlannedBy, Target};
+use crate::work_watch::watch;
 
 /// A longer wait means that the event will not come.
 const LONG: Duration = Duration::from_secs(20);
 
 /// The map of the node.
 const MAP: MapDigest = MapDigest(0x1234);
+
+fn watched() -> Arc<WorkWatch> {
+    let node = NodeId::new("n1").unwrap();
+    Arc::new(watch(&Observed::default(), &node))
+}
 
 /// The router's end of a lane, and what is behind the other one.
 struct Scene {
@@ -58,6 +65,7 @@ impl Scene {
             answers: sender,
             admitted: Admitted::new(budget, None),
             stopping: stopping.clone(),
+            watch: watched(),
         };
         Self {
             engine,
@@ -439,6 +447,7 @@ async fn a_large_answer_that_waits_is_dropped_when_it_is_cancelled() {
         answers,
         admitted: Admitted::new(&plenty(), None),
         stopping: CancellationToken::new(),
+        watch: watched(),
     };
     let mut in_flight = InFlight::default();
     in_flight.ready.push(done(1, true));
