@@ -22,7 +22,7 @@ use simshard_simhash::limit_level;
 
 use commands::{
     bench, cluster, completions, corpus, dedup, demo, distance, evaluate, find, find_clusters,
-    find_pairs, hash, insert, recipes, remove, serve, size, storage, text, token,
+    find_pairs, hash, insert, ready, recipes, remove, serve, size, storage, text, token,
 };
 use connection::block_on;
 use exit::UsageError;
@@ -68,6 +68,8 @@ pub enum Command {
     Demo(demo::DemoArgs),
     /// Run a router and a node in one process, or one of the two
     Serve(Box<serve::ServeArgs>),
+    /// Tell whether a process that serves is ready
+    Ready(ready::ReadyArgs),
     /// Begin a cluster, look at it, move its shards, scrub them, upgrade it, or force it on
     #[command(subcommand)]
     Cluster(cluster::ClusterCommand),
@@ -144,6 +146,7 @@ impl Cli {
         match self.command {
             Command::Demo(args) => demo::run(&args),
             Command::Serve(args) => serve::run(&args),
+            Command::Ready(args) => block_on(ready::run(args)),
             Command::Cluster(command) => block_on(cluster::run(command)),
             Command::Corpus(command) => block_on(corpus::run(command)),
             Command::Insert(args) => block_on(insert::run(&args)),

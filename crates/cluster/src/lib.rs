@@ -54,7 +54,7 @@ pub use key_value_metadata::{KeyValueMetadata, deleted_corpora, recorded_corpora
 pub use layout::{ClusterLayout, ClusterLayoutError, Node};
 pub use levels::{Feature, require};
 pub use membership::{
-    check_registered, has_records_without_cluster, initialize, random_nonce, register,
+    check_registered, has_cluster, has_records_without_cluster, initialize, random_nonce, register,
     register_start, shard_records,
 };
 pub use memory::MemoryStore;

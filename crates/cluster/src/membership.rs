@@ -371,13 +371,20 @@ pub async fn shard_records(keys: &dyn KeyValueStore) -> Result<ShardRecords, Met
     records_in(&keys.read(keys::SHARDS).await?)
 }
 
+/// Whether a cluster has begun.
+///
+/// # Errors
+/// When the key cannot be read or understood.
+pub async fn has_cluster(keys: &dyn KeyValueStore) -> Result<bool, MetadataError> {
+    Ok(cluster_in(&keys.read(keys::CLUSTER).await?)?.is_some())
+}
+
 /// Whether shards have records, though there is no cluster: an attempt to begin one was cut off, or its key is lost.
 ///
 /// # Errors
 /// When the keys cannot be read or understood.
 pub async fn has_records_without_cluster(keys: &dyn KeyValueStore) -> Result<bool, MetadataError> {
-    let is_there = cluster_in(&keys.read(keys::CLUSTER).await?)?.is_some();
-    Ok(!is_there && !keys.read(keys::SHARDS).await?.pairs.is_empty())
+    Ok(!has_cluster(keys).await? && !keys.read(keys::SHARDS).await?.pairs.is_empty())
 }
 
 pub(crate) fn records_in(shards: &Snapshot) -> Result<ShardRecords, MetadataError> {

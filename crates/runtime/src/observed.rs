@@ -5,10 +5,12 @@
 //!   instance counts together.
 //! - OB2: a process is ready only while it serves, and all that it serves is ready.
 
+mod probe;
 mod process;
 mod side_port;
 mod slow;
 
+pub use probe::{NotReady, probe};
 pub use side_port::serve;
 pub use slow::Slow;
 

@@ -17,6 +17,7 @@ mod browser;
 mod buf;
 mod demo;
 mod deny;
+mod deploy;
 mod earlier;
 mod failures;
 pub(crate) mod files;
@@ -53,6 +54,8 @@ pub(crate) enum Step {
     Files,
     /// The Python package is built as a wheel and passes its tests, and the checks of its types and style
     Package,
+    /// What is in deploy/ passes its checks, and the services of the Compose file run and answer as processes
+    Deploy,
     /// The JavaScript package is built, its types are right, and it passes its tests with a server
     Js,
     /// On 64-bit ARM, emulated, the demo finds what it should, and tests of the engine and the storage pass; only with
@@ -114,6 +117,7 @@ impl Step {
             Self::Recipes => scripts::run(workspace, tools, "published_recipes.py").into(),
             Self::Files => files::read(workspace, Page::Checked).into(),
             Self::Package => package::verify(workspace).into(),
+            Self::Deploy => deploy::verify(workspace, tools).into(),
             Self::Js => js::verify(workspace).into(),
             Self::Aarch64 => aarch64::verify(workspace),
         }

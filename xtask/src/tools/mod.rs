@@ -14,6 +14,7 @@ mod apt;
 mod browser;
 mod components;
 mod curl;
+mod deployment;
 pub(crate) mod emulator;
 mod hosts;
 mod java;
@@ -48,7 +49,7 @@ impl Tools {
         let browser = steps.contains(&Step::Browser);
         let curl = steps.contains(&Step::Examples);
         let hosts = steps.contains(&Step::Tests);
-        let promtool = steps.contains(&Step::Alerts);
+        let promtool = steps.contains(&Step::Alerts) || steps.contains(&Step::Deploy);
         if rust || python || browser || promtool {
             println!("These steps need some tools. What is missing of them is installed now:");
         }
@@ -151,6 +152,15 @@ pub(crate) fn package(workspace: &Workspace) -> anyhow::Result<PythonTools> {
     println!("The Python package needs some tools. What is missing of them is installed now:");
     println!("{}", python::PACKAGE.announcement());
     python::ensure(workspace, &python::PACKAGE)
+}
+
+/// What checks the files of `deploy`, in a Python environment of its own and on this machine, announced and installed if it
+/// is missing.
+pub(crate) fn deploy(workspace: &Workspace) -> anyhow::Result<PythonTools> {
+    println!("What is deployed needs some tools. What is missing of them is installed now:");
+    println!("{}\n{}", python::DEPLOY.announcement(), deployment::PURPOSE);
+    deployment::ensure()?;
+    python::ensure(workspace, &python::DEPLOY)
 }
 
 /// Distributed engines in a Python environment of their own, and Java, announced and installed if they are missing.

@@ -80,6 +80,16 @@ pub(super) const PACKAGE: Kind = Kind {
   grpcio-tools",
 };
 
+/// What the files of `deploy` are checked by.
+pub(super) const DEPLOY: Kind = Kind {
+    folder: "deploy",
+    requirements: "requirements-deploy.txt",
+    purpose: "  \
+  hadolint,            to check the Dockerfile and the Compose file, and to read the latter.
+  check-jsonschema,
+  PyYAML",
+};
+
 /// What the Python package runs on in long tests.
 pub(super) const ENGINES: Kind = Kind {
     folder: "engines",

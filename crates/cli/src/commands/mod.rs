@@ -16,6 +16,7 @@ pub mod find_pairs;
 pub mod hash;
 pub mod insert;
 mod pipeline;
+pub mod ready;
 pub mod recipes;
 pub mod remove;
 pub mod serve;

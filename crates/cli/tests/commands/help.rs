@@ -160,7 +160,7 @@ fn find_pairs_has_the_name_of_its_ancestor_too() {
 }
 
 /// The commands that print no table: they print documents, a story for people, or nothing.
-const WITHOUT_TABLES: [&str; 15] = [
+const WITHOUT_TABLES: [&str; 16] = [
     "simshard bench echo",
     "simshard completions",
     "simshard corpus create",
@@ -171,6 +171,7 @@ const WITHOUT_TABLES: [&str; 15] = [
     "simshard find",
     "simshard find-first",
     "simshard insert",
+    "simshard ready",
     "simshard remove",
     "simshard serve node",
     "simshard serve router",

@@ -8,7 +8,7 @@ use clap::{Args, ValueHint};
 use serde_json::{Value, json};
 use simshard_admin::{Cluster, DEFAULT_HOT};
 use simshard_cluster::{
-    Corpora, FileStore, KeyValueStore, MetadataError, MetadataStore, RegisteredStore,
+    Corpora, FileStore, KeyValueStore, MetadataError, MetadataStore, RegisteredStore, has_cluster,
     has_records_without_cluster, initialize, registered_stores, wait_for_stores, waiting_stores,
 };
 use simshard_topology::{NodeId, ShardId, ShardMap, plan_evenly};
@@ -42,6 +42,9 @@ pub struct InitArgs {
     /// A node whose data directory is lost: what it held is not found any more; may be given several times
     #[arg(long, value_name = "NODE", value_parser = node_name, add = completion::nodes())]
     pub lost: Vec<NodeId>,
+    /// Succeed, and change nothing, if a cluster has begun there already: for scripts that run at each start
+    #[arg(long)]
+    pub if_none: bool,
     /// How the outcome is told.
     #[command(flatten)]
     pub output: OutcomeArgs,
@@ -76,7 +79,18 @@ impl InitArgs {
 
 /// Begins a cluster; again if others changed the nodes or began one at the same time.
 pub(super) async fn run(args: &InitArgs) -> anyhow::Result<()> {
-    repeat_if_raced(async || begin(args).await).await
+    match repeat_if_raced(async || begin(args).await).await {
+        Err(error) if args.if_none && has_begun_already(&error) => {
+            let done = "nothing is to be done: a cluster has begun already";
+            args.output.tell(done, &json!({ "begun": false }))
+        }
+        begun => begun,
+    }
+}
+
+fn has_begun_already(error: &anyhow::Error) -> bool {
+    let begun = error.downcast_ref();
+    begun.is_some_and(|error| matches!(error, MetadataError::AlreadyInitialized))
 }
 
 /// Begins a cluster of the one node that serves what a single process served.
@@ -115,7 +129,9 @@ async fn begin(args: &InitArgs) -> anyhow::Result<()> {
         return Err(UsageError(problem).into());
     }
     let access = args.metadata.open()?;
-    patiently(async || registered_stores(access.keys()).await).await?;
+    if patiently(async || has_cluster(access.keys()).await).await? {
+        return Err(MetadataError::AlreadyInitialized.into());
+    }
     if let Some(fault) = access.keys().known_fault().await {
         warn(format!("warning: {fault}"));
     }
@@ -147,7 +163,7 @@ async fn begin(args: &InitArgs) -> anyhow::Result<()> {
 fn object_of(map: &ShardMap, hot: u8, corpora: &Corpora) -> Value {
     let nodes: Vec<&str> = map.nodes().iter().map(NodeId::as_str).collect();
     let replicas = map.replicas(ShardId(0)).len();
-    json!({ "nodes": nodes, "replicas": replicas, "hot": hot, "corpora": corpora.records().len() })
+    json!({ "begun": true, "nodes": nodes, "replicas": replicas, "hot": hot, "corpora": corpora.records().len() })
 }
 
 /// Refuses to write over the records of a cluster that lost its key while nodes serve by them: these would end. An attempt
