@@ -83,8 +83,8 @@ class Composition:
         """A word of a command or a variable, with paths and addresses of this machine."""
         word = re.sub(r"\b0\.0\.0\.0\b|\b127\.0\.0\.1\b", service.address, word)
         names = "|".join(self.services)
-        # A host has a port behind it, or other hosts beside it, or is all of the word.
-        host = rf"(?:(?<=[/,])|^)({names})(?=[:,]|$)(?!://)"
+        # A host is behind `//`, or one of several, or all of the word.
+        host = rf"(?:(?<=//)|(?<=,)|^)({names})(?=[:,]|$)(?!://)"
         word = re.sub(host, lambda found: self.services[found[1]].address, word)
         return re.sub(r"(^|=)/", rf"\1{self.root(service)}/", word)
 
@@ -136,17 +136,17 @@ class Composition:
             service.process = subprocess.Popen(
                 [self.programs.get(program, program), *words],
                 env={"PATH": path, **variables},
-                stdin=subprocess.DEVNULL,
+                stdin=subprocess.PIPE if command else subprocess.DEVNULL,
                 stdout=subprocess.PIPE if command else log,
                 stderr=log,
                 text=True,
             )
         return service.process
 
-    def run(self, name, command=None):
-        """Runs a service that ends. Answers what it prints."""
+    def run(self, name, command=None, documents=None):
+        """Runs a service that ends, with documents on standard input. Answers what it prints."""
         process = self.start(name, command)
-        printed, _ = process.communicate(timeout=ONE_SHOT_SECONDS)
+        printed, _ = process.communicate(documents, timeout=ONE_SHOT_SECONDS)
         if process.returncode != 0:
             raise Failure(f"{name} {command or ''} ended with {process.returncode}: {self.log(name)}")
         return printed
@@ -193,18 +193,15 @@ def start_all(services):
 
 def use_from_the_command_line(services):
     """Inserts texts by one router, and finds them by the other, also while a node is dead."""
-    documents = services.folder / "documents.jsonl"
     lines = [json.dumps({"id": str(number), "text": text}) for number, text in enumerate(TEXTS)]
-    documents.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    # Below the folder of the service, as if it was copied into the container.
-    shutil.copy(documents, services.root(services.services["admin"]) / "documents.jsonl")
+    documents = "\n".join(lines) + "\n"
     services.run("admin", ["corpus", "create", "default"])
-    services.run("admin", ["insert", "/documents.jsonl"])
-    find = ["find", "/documents.jsonl", "--router", "https://r2:7460"]
-    check_found(services.run("admin", find))
+    services.run("admin", ["insert", "--format", "jsonl"], documents)
+    find = ["find", "--format", "jsonl", "--router", "https://r2:7460"]
+    check_found(services.run("admin", find, documents))
     services.services["n2"].process.kill()
     services.services["n2"].process.wait()
-    check_found(services.run("admin", find))
+    check_found(services.run("admin", find, documents))
     services.start("n2")
     services.wait_until_ready("n2")
     # It runs at each start of all services.
@@ -249,10 +246,18 @@ def renew_certificates(services):
     check(services.run("admin", ["corpus", "list", "--json"]), "no corpus after the renewal")
 
 
+def keep_secrets(services):
+    """No log has the token."""
+    token = (services.folder / "volumes/admin-secrets/token").read_text(encoding="utf-8").strip()
+    for name in services.services:
+        if (services.folder / f"{name}.log").exists():
+            check(token not in services.log(name), f"the log of {name} has the token")
+
+
 def be_watched(services):
     """Prometheus reaches all processes."""
     url = f"http://{services.services['prometheus'].address}:9090/api/v1/targets"
-    end = time.monotonic() + READY_SECONDS
+    end, health = time.monotonic() + READY_SECONDS, []
     while True:
         with contextlib.suppress(OSError), urllib.request.urlopen(url, timeout=5) as answer:
             targets = json.load(answer)["data"]["activeTargets"]
@@ -260,7 +265,9 @@ def be_watched(services):
             if health == ["up"] * 5:
                 return
         check(time.monotonic() < end, f"Prometheus sees {health}: {services.log('prometheus')}")
-        time.sleep(0.2)
+        # A pause, unless it has died.
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            services.services["prometheus"].process.wait(timeout=0.2)
 
 
 def main():
@@ -278,6 +285,7 @@ def main():
             refuse_strangers(services)
             renew_certificates(services)
             be_watched(services)
+            keep_secrets(services)
         except Failure as failure:
             sys.exit(f"{failure}")
         finally:

@@ -21,7 +21,7 @@ is 0 if it is ready, and 1 if not.
 
 Examples:
   simshard ready --http 127.0.0.1:7471
-  simshard ready --http 127.0.0.1:7471 --wait 60    # as long as a start may take")]
+  simshard ready --http 127.0.0.1:7471 --wait 60    # seconds")]
 pub struct ReadyArgs {
     /// The side port of the process, as it was given by --http
     #[arg(long, value_name = "ADDRESS", env = "SIMSHARD_HTTP")]

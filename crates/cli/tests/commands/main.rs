@@ -24,6 +24,7 @@ mod formats;
 mod fuzz;
 mod help;
 mod levels;
+mod ready;
 mod recipes;
 mod scripts;
 mod storage;
