@@ -349,6 +349,7 @@ pub(crate) mod tests {
             has_room_for_copies: true,
             bytes_for_copies: None,
             unbuilt: ShardSet::EMPTY,
+            damaged: ShardSet::EMPTY,
             document_counts: None,
             stored_bytes: BTreeMap::new(),
             corpora: BTreeSet::new(),

@@ -8,6 +8,7 @@
 mod asked;
 mod changes;
 mod checks;
+mod damage;
 mod draining;
 mod error;
 mod estimate;

@@ -10,7 +10,7 @@ use simshard_cluster::{
     CorpusState, RegisteredStore, Targets, Upgrade, check_node_settings, recorded_corpora,
     shard_records, without_record,
 };
-use simshard_node::StoreAnswer;
+use simshard_node::{StoreAnswer, StoreNews};
 use simshard_runtime::terminal::counted;
 use simshard_topology::replication::{ShardRecord, ShardRecords, StoreId};
 use simshard_topology::{Balance, NodeId, ShardId, ShardSet};
@@ -167,29 +167,41 @@ fn searches(records: &ShardRecords, asked: &Asked) -> Finding {
         .iter()
         .filter_map(|(store, answer)| Some((store.id, answer.as_ref()?)))
         .collect();
-    let has_tables = |shard: ShardId, answer: &StoreAnswer| {
-        let news = answer.news();
-        news.is_none_or(|news| !news.unbuilt.contains(shard))
+    let lacks = |answer: &StoreAnswer, shard: ShardId, what: fn(&StoreNews) -> ShardSet| {
+        answer.news().is_some_and(|news| what(news).contains(shard))
     };
-    let (mut silent, mut unbuilt) = (ShardSet::EMPTY, ShardSet::EMPTY);
+    let (mut silent, mut damaged, mut unbuilt) =
+        (ShardSet::EMPTY, ShardSet::EMPTY, ShardSet::EMPTY);
     for (&shard, record) in records {
         let hot = record.in_sync.iter().filter(|entry| entry.hot);
         let hot = hot.filter_map(|entry| answers.get(&entry.store));
-        let hot: Vec<_> = hot.collect();
+        let mut hot: Vec<_> = hot.collect();
         if hot.is_empty() {
             silent.insert(shard);
-        } else if !hot.iter().any(|answer| has_tables(shard, answer)) {
+            continue;
+        }
+        hot.retain(|answer| !lacks(answer, shard, |news| news.damaged));
+        if hot.is_empty() {
+            damaged.insert(shard);
+        } else if hot
+            .iter()
+            .all(|answer| lacks(answer, shard, |news| news.unbuilt))
+        {
             unbuilt.insert(shard);
         }
     }
     let problems = [
         ("no hot replica answers", silent),
+        (
+            "a file is damaged, and no other hot replica answers",
+            damaged,
+        ),
         ("tables are being made", unbuilt),
     ];
     let problems = problems.iter().filter(|(_, shards)| !shards.is_empty());
     let problems = problems.map(|(problem, shards)| format!("{problem}: {shards}"));
     let problems: Vec<String> = problems.collect();
-    let unanswered = silent.union(&unbuilt);
+    let unanswered = silent.union(&damaged).union(&unbuilt);
     let details = if problems.is_empty() {
         "each shard has a hot replica that answers".to_owned()
     } else {
@@ -205,6 +217,7 @@ fn searches(records: &ShardRecords, asked: &Asked) -> Finding {
     };
     let facts = json!({
         "unanswered": unanswered.to_string(),
+        "damaged": damaged.to_string(),
         "unbuilt": unbuilt.to_string(),
         "rebuilt": rebuilt.to_string(),
     });

@@ -12,7 +12,9 @@ use simshard_topology::replication::Epoch;
 use tokio::task::block_in_place;
 
 use crate::failovers::get_acquainted;
+use crate::force::assert_says;
 use crate::load::{CORPUS, Load, create};
+use crate::moves;
 use crate::readiness::until_ready;
 use crate::records::records;
 use crate::scrubs::tell;
@@ -181,4 +183,48 @@ async fn a_node_that_starts_with_a_damaged_segment_copies_the_shard_anew() {
     let client = cluster.client().with_timeout(PATIENCE);
     insert(&client).await.unwrap();
     check_alone(cluster).await;
+}
+
+/// FO4: no other node has the shard. Its documents come from the other shards, once the operator has done what the command
+/// says.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_shard_that_is_damaged_on_its_only_node_is_filled_from_the_others() {
+    let mut cluster = ProcessCluster::start(Shape::of(2));
+    let client = cluster.client().with_timeout(PATIENCE);
+    create(&client).await;
+    insert(&client).await.unwrap();
+    until("the shard has files", async || {
+        !files(&cluster.data(0)).is_empty()
+    })
+    .await;
+    damage(&cluster.data(0));
+    // It reads all files.
+    let scrubbed = tell(&cluster, &["--settled-seconds", "0"]);
+    assert_says(&scrubbed, 1, "is damaged");
+    let status = moves::operate(&cluster, &["status"]);
+    assert!(
+        status.contains("searches\tno\ta file is damaged, and no other hot replica answers: 07"),
+        "{status}"
+    );
+
+    let rebuild = [
+        "force",
+        "--rebuild",
+        "--from",
+        "n2",
+        "--old-writes-seconds",
+        "1",
+    ];
+    let told = moves::tell(&cluster, &rebuild);
+    assert_says(&told, 2, "files of shards 07 are damaged on n1");
+    let others = "00-06,08-7f";
+    assert_says(&told, 2, &format!("move --shards {others} --to NODE"));
+    moves::operate(&cluster, &["move", "--shards", others, "--to", "n2"]);
+    block_in_place(|| cluster.end_node(0, End::Killed));
+    let stopped = [&rebuild[..], &["--stopped", "n1"]].concat();
+    assert_says(&moves::tell(&cluster, &stopped), 0, "are filled by");
+    check(&client).await;
+    let scrubbed = tell(&cluster, &["--settled-seconds", "0"]);
+    let said = String::from_utf8(scrubbed.stderr).unwrap();
+    assert!(scrubbed.status.success(), "{said}");
 }

@@ -118,6 +118,23 @@ fn shards_that_no_hot_replica_answers_for_are_named() {
     );
 }
 
+/// Searches of them fail.
+#[test]
+fn shards_whose_last_hot_replica_is_damaged_are_named() {
+    let mut asked = asked(&[1, 2, 3]);
+    news_of(&mut asked[0]).damaged = "80".parse().unwrap();
+    let both_hot = records(|_| {});
+    assert!(searches(&both_hot, &asked).is_well);
+    let one_hot = records(|record| record.in_sync[1].hot = false);
+    let one = searches(&one_hot, &asked);
+    assert_eq!(
+        one.columns(),
+        "searches\tno\ta file is damaged, and no other hot replica answers: 80"
+    );
+    assert_eq!(one.facts["unanswered"], "80");
+    assert_eq!(one.facts["damaged"], "80");
+}
+
 /// They are refused until then.
 #[test]
 fn shards_whose_tables_are_being_made_are_named() {
@@ -129,7 +146,7 @@ fn shards_whose_tables_are_being_made_are_named() {
     assert_eq!(one.columns(), "searches\tno\ttables are being made: 80");
     assert_eq!(
         one.facts,
-        json!({"unanswered": "80", "unbuilt": "80", "rebuilt": "none"})
+        json!({"unanswered": "80", "damaged": "none", "unbuilt": "80", "rebuilt": "none"})
     );
     news_of(&mut asked[1]).unbuilt = "00-55".parse().unwrap();
     let both = searches(&one_hot, &asked);

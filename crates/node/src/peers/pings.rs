@@ -234,6 +234,8 @@ pub struct StoreNews {
     pub bytes_for_copies: Option<u64>,
     /// The shards whose tables it has yet to make.
     pub unbuilt: ShardSet,
+    /// The shards of which it found a file damaged.
+    pub damaged: ShardSet,
     /// The documents stored in each shard that it searches, over all corpora. Shards without any are left out. `None` if
     /// it was not asked, is too busy to count, or of a version that does not count.
     pub document_counts: Option<BTreeMap<ShardId, u64>>,
@@ -295,6 +297,7 @@ fn news_of(answer: &pb::PingResponse, store: StoreId) -> Option<StoreNews> {
     let reports = sign.reports.unwrap_or_default();
     Some(StoreNews {
         unbuilt: sign.unbuilt,
+        damaged: sign.damaged,
         epochs: reports.into_iter().collect(),
         lacks_room: answer.lacks_room == Some(true),
         // One of an earlier version does not say: it stays away by itself.

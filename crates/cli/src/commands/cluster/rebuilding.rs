@@ -69,7 +69,10 @@ async fn begin(
     check_others_go_on(&cluster, &records)?;
     let is_filled = |record: &Arc<ShardRecord>| !record.is_rebuilt() && !has_lost(&cluster, record);
     if records.values().all(is_filled) {
-        return Ok(ShardRecords::new());
+        return match cluster.advice_on_damage(&records) {
+            Some(advice) => Err(UsageError(format!("no shard is lost, but {advice}")).into()),
+            None => Ok(ShardRecords::new()),
+        };
     }
     let lost: ShardRecords = records
         .into_iter()
