@@ -3,7 +3,7 @@
 use numpy::{PyArray1, PyArray2, PyArrayMethods};
 use pyo3::exceptions::PyValueError;
 use pyo3::{Bound, PyErr, PyResult, Python, pyfunction};
-use simshard_simhash::{Fingerprint, FingerprintSet, LayoutError, Pair, PairSearch};
+use simshard_simhash::{Fingerprint, FingerprintSet, LayoutError, Pair, PairSearch, Unsorted};
 
 use crate::fingerprints::{array_of, fingerprints_of};
 use crate::interruptible::interruptible;
@@ -32,9 +32,15 @@ pub(crate) fn find_pairs<'py>(
     distance: u32,
     blocks: Option<u32>,
 ) -> PyResult<Bound<'py, PyArray2<u64>>> {
-    let (fingerprints, search) = searched(fingerprints, distance, blocks)?;
+    let (unsorted, search) = {
+        let array = fingerprints.try_readonly()?;
+        let numbers = array.as_slice()?;
+        let search = PairSearch::new(distance, blocks, numbers.len()).map_err(refused)?;
+        // Python may change the array once the interpreter goes on.
+        (Unsorted::copy_of(numbers), search)
+    };
     let numbers = interruptible(py, |interrupted| {
-        let set = FingerprintSet::from_unsorted(fingerprints);
+        let set = unsorted.into_set();
         let mut numbers: Vec<u64> = Vec::new();
         let mut visit = |pairs: &[Pair]| {
             numbers.extend(pairs.iter().flat_map(|pair| [pair.a.0, pair.b.0]));

@@ -28,7 +28,7 @@ pub use fingerprint::{Fingerprint, ParseFingerprintError};
 pub use index::{Bounds, Hit, Index, Search};
 pub use layout::{Layout, LayoutError, MAX_BLOCKS, MAX_TABLES, chance_pairs};
 pub use lead_groups::LeadGroups;
-pub use pairs::{FingerprintSet, Lead, Pair, PairProgress, PairSearch, PairsWanted};
+pub use pairs::{FingerprintSet, Lead, Pair, PairProgress, PairSearch, PairsWanted, Unsorted};
 pub use recipe::{
     Explanation, Recipe, Takes, TakesNoTexts, TextRecipe, UnknownRecipe, Window, features,
     normalized, word_runs,

@@ -35,7 +35,7 @@ pub use join::PairProgress;
 pub use lead::Lead;
 pub use pair::Pair;
 use path::Path;
-pub use set::FingerprintSet;
+pub use set::{FingerprintSet, Unsorted};
 pub use worker::PairsWanted;
 use worker::Worker;
 

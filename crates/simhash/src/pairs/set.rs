@@ -6,7 +6,7 @@ use super::directory::Directory;
 use super::partition::{Buckets, Digit, varying, varying_in_parallel};
 use crate::Fingerprint;
 use crate::layout::low_bits;
-use crate::scan::{bits, bits_mut};
+use crate::scan::{Zeroed, of_bits};
 
 /// Fewer than this are sorted at once.
 const SMALL: usize = 1 << 12;
@@ -15,23 +15,36 @@ const SMALL: usize = 1 << 12;
 const FEW: usize = 16;
 
 /// Distinct fingerprints, ascending. The place of one is its number in this order, from 0.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct FingerprintSet {
-    fingerprints: Vec<Fingerprint>,
+    /// The set is in front. What is behind it has no meaning.
+    values: Zeroed<u64>,
+    len: usize,
     directory: Directory,
 }
 
 impl Default for FingerprintSet {
     fn default() -> Self {
-        Self::from_ascending(Vec::new())
+        Self::from_ascending(Zeroed::default())
     }
 }
 
+impl PartialEq for FingerprintSet {
+    fn eq(&self, other: &Self) -> bool {
+        self.as_slice() == other.as_slice()
+    }
+}
+
+impl Eq for FingerprintSet {}
+
 impl FingerprintSet {
-    fn from_ascending(fingerprints: Vec<Fingerprint>) -> Self {
+    /// Drops what is there twice.
+    fn from_ascending(mut values: Zeroed<u64>) -> Self {
+        let len = dedup(&mut values);
         Self {
-            directory: Directory::new(&fingerprints),
-            fingerprints,
+            directory: Directory::new(of_bits(&values[..len])),
+            values,
+            len,
         }
     }
 
@@ -39,45 +52,43 @@ impl FingerprintSet {
     /// as many fingerprints again meanwhile.
     #[must_use]
     pub fn from_unsorted(fingerprints: Vec<Fingerprint>) -> Self {
-        let mut fingerprints = sorted(fingerprints);
-        fingerprints.dedup();
-        Self::from_ascending(fingerprints)
+        Unsorted::from(fingerprints).into_set()
     }
 
     /// As [`from_unsorted`](Self::from_unsorted), and says which fingerprints were there more than
     /// once: the place of each and how often it was there, by ascending place.
     #[must_use]
     pub fn counted(fingerprints: Vec<Fingerprint>) -> (Self, Vec<(usize, usize)>) {
-        let mut fingerprints = sorted(fingerprints);
+        let mut values = Unsorted::from(fingerprints).0;
+        sort(&mut values);
         let mut repeated: Vec<(usize, usize)> = Vec::new();
         let mut place = 0;
-        for pair in fingerprints.windows(2) {
+        for pair in values.windows(2) {
             match repeated.last_mut() {
                 _ if pair[0] != pair[1] => place += 1,
                 Some((last, count)) if *last == place => *count += 1,
                 _ => repeated.push((place, 2)),
             }
         }
-        fingerprints.dedup();
-        (Self::from_ascending(fingerprints), repeated)
+        (Self::from_ascending(values), repeated)
     }
 
     /// The fingerprints.
     #[must_use]
     pub fn as_slice(&self) -> &[Fingerprint] {
-        &self.fingerprints
+        of_bits(self.bits())
     }
 
     /// Number of fingerprints.
     #[must_use]
     pub const fn len(&self) -> usize {
-        self.fingerprints.len()
+        self.len
     }
 
     /// Whether there is none.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
-        self.fingerprints.is_empty()
+        self.len == 0
     }
 
     /// Where a fingerprint stands, `None` if it is not in the set.
@@ -85,30 +96,73 @@ impl FingerprintSet {
     pub fn place(&self, fingerprint: Fingerprint) -> Option<usize> {
         let places = self.directory.places(fingerprint);
         let start = places.start;
-        let place = self.fingerprints[places].binary_search(&fingerprint).ok()?;
+        let place = self.bits()[places].binary_search(&fingerprint.0).ok()?;
         Some(start + place)
     }
 
     /// The fingerprints as numbers.
     pub(super) fn bits(&self) -> &[u64] {
-        bits(&self.fingerprints)
+        &self.values[..self.len]
     }
 }
 
-/// Sorts: into buckets by the leading bits that differ, then each bucket in the cache.
-fn sorted(mut fingerprints: Vec<Fingerprint>) -> Vec<Fingerprint> {
-    if fingerprints.len() < SMALL {
-        fingerprints.sort_unstable();
-        return fingerprints;
+/// Fingerprints that are yet to be sorted.
+#[derive(Debug)]
+pub struct Unsorted(Zeroed<u64>);
+
+impl Unsorted {
+    /// Copies numbers, on huge pages if they fill some. New pages of the usual size take several times as long as the copy.
+    #[must_use]
+    pub fn copy_of(numbers: &[u64]) -> Self {
+        let mut values = Zeroed::new(numbers.len());
+        values.copy_from_slice(numbers);
+        Self(values)
     }
-    let values = bits(&fingerprints);
-    let Some(digit) = leading_digit(varying_in_parallel(values), values.len()) else {
-        return fingerprints;
+
+    /// As [`FingerprintSet::from_unsorted`].
+    #[must_use]
+    pub fn into_set(self) -> FingerprintSet {
+        let Self(mut values) = self;
+        sort(&mut values);
+        FingerprintSet::from_ascending(values)
+    }
+}
+
+impl From<Vec<Fingerprint>> for Unsorted {
+    fn from(fingerprints: Vec<Fingerprint>) -> Self {
+        let values: Vec<u64> = fingerprints.into_iter().map(|one| one.0).collect();
+        Self(values.into())
+    }
+}
+
+/// Moves distinct values to the front of ascending ones, and tells how many there are.
+fn dedup(values: &mut [u64]) -> usize {
+    let Some(first) = values.windows(2).position(|pair| pair[0] == pair[1]) else {
+        return values.len();
+    };
+    let mut len = first + 1;
+    for place in first + 1..values.len() {
+        if values[place] != values[len - 1] {
+            values[len] = values[place];
+            len += 1;
+        }
+    }
+    len
+}
+
+/// Sorts: into buckets by the leading bits that differ, then each bucket in the cache.
+fn sort(target: &mut [u64]) {
+    if target.len() < SMALL {
+        target.sort_unstable();
+        return;
+    }
+    let Some(digit) = leading_digit(varying_in_parallel(target), target.len()) else {
+        return;
     };
     let mut buckets = Buckets::default();
-    buckets.partition_in_parallel(values, digit);
+    buckets.partition_in_parallel(target, digit);
     let Buckets { values, ends } = buckets;
-    let targets = split_mut(bits_mut(&mut fingerprints), &ends);
+    let targets = split_mut(target, &ends);
     let starts = std::iter::once(0).chain(ends.iter().copied());
     let sources = starts.zip(&ends).map(|(start, &end)| &values[start..end]);
     let moves: Vec<(&[u64], &mut [u64])> = sources.zip(targets).collect();
@@ -117,7 +171,6 @@ fn sorted(mut fingerprints: Vec<Fingerprint>) -> Vec<Fingerprint> {
         .for_each_init(Vec::new, |ends, (source, target)| {
             sort_bucket(source, ends, target);
         });
-    fingerprints
 }
 
 /// Sorts values into `target`, which is as long. `ends` is memory that is used again.
@@ -174,6 +227,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
+    use crate::scan::bits;
     use crate::synthetic::Data;
 
     fn check(fingerprints: Vec<Fingerprint>) {
@@ -189,6 +243,8 @@ mod tests {
         }
         let repeated = (0..).zip(counts.values().copied());
         let repeated: Vec<_> = repeated.filter(|&(_, count)| count > 1).collect();
+        let copied = Unsorted::copy_of(bits(&fingerprints));
+        assert_eq!(copied.into_set(), set);
         let counted = FingerprintSet::counted(fingerprints);
         assert_eq!(counted, (set.clone(), repeated));
         assert_eq!(set.bits().len(), set.len());

@@ -46,6 +46,21 @@ impl<T: Pod> Zeroed<T> {
     }
 }
 
+impl<T: Pod> Clone for Zeroed<T> {
+    fn clone(&self) -> Self {
+        let mut copy = Self::new(self.len());
+        copy.copy_from_slice(self);
+        copy
+    }
+}
+
+/// Keeps the memory of the vector, whatever pages that has.
+impl<T> From<Vec<T>> for Zeroed<T> {
+    fn from(values: Vec<T>) -> Self {
+        Self(Memory::Heap(values))
+    }
+}
+
 impl<T> Default for Zeroed<T> {
     fn default() -> Self {
         Self(Memory::Heap(Vec::new()))

@@ -49,7 +49,7 @@ mod pipeline;
 mod popcount_avx512;
 mod prefetch;
 
-pub(crate) use bits::{bits, bits_mut};
+pub(crate) use bits::{bits, of_bits};
 pub(crate) use huge_pages::{Lines, Zeroed};
 pub(crate) use join::{Rule, SMALL_BUCKET, close_buckets, join_rows, take_near};
 pub(crate) use level::Level;
