@@ -160,36 +160,10 @@ fn nodes(records: &ShardRecords, wishes: &Wishes, asked: &Asked) -> Finding {
     finding("nodes", silent.is_empty(), details, facts)
 }
 
-/// Whether all searches can be answered: by a hot replica that lives, and has made its tables. One that is too busy to tell
-/// of its tables counts as one that has.
+/// Whether all searches can be answered: by a hot replica that lives, is whole, and has made its tables. One that is too busy
+/// to tell counts as one that has.
 fn searches(records: &ShardRecords, asked: &Asked) -> Finding {
-    let answers: BTreeMap<StoreId, &StoreAnswer> = asked
-        .iter()
-        .filter_map(|(store, answer)| Some((store.id, answer.as_ref()?)))
-        .collect();
-    let lacks = |answer: &StoreAnswer, shard: ShardId, what: fn(&StoreNews) -> ShardSet| {
-        answer.news().is_some_and(|news| what(news).contains(shard))
-    };
-    let (mut silent, mut damaged, mut unbuilt) =
-        (ShardSet::EMPTY, ShardSet::EMPTY, ShardSet::EMPTY);
-    for (&shard, record) in records {
-        let hot = record.in_sync.iter().filter(|entry| entry.hot);
-        let hot = hot.filter_map(|entry| answers.get(&entry.store));
-        let mut hot: Vec<_> = hot.collect();
-        if hot.is_empty() {
-            silent.insert(shard);
-            continue;
-        }
-        hot.retain(|answer| !lacks(answer, shard, |news| news.damaged));
-        if hot.is_empty() {
-            damaged.insert(shard);
-        } else if hot
-            .iter()
-            .all(|answer| lacks(answer, shard, |news| news.unbuilt))
-        {
-            unbuilt.insert(shard);
-        }
-    }
+    let [silent, damaged, unbuilt] = unanswered(records, asked);
     let problems = [
         ("no hot replica answers", silent),
         (
@@ -222,6 +196,37 @@ fn searches(records: &ShardRecords, asked: &Asked) -> Finding {
         "rebuilt": rebuilt.to_string(),
     });
     finding("searches", unanswered.is_empty(), details, facts)
+}
+
+/// The shards of which no hot replica answers, none that answers is whole, or none of these has its tables.
+fn unanswered(records: &ShardRecords, asked: &Asked) -> [ShardSet; 3] {
+    let answers: BTreeMap<StoreId, &StoreAnswer> = asked
+        .iter()
+        .filter_map(|(store, answer)| Some((store.id, answer.as_ref()?)))
+        .collect();
+    let told = |answer: &StoreAnswer, shard: ShardId, what: fn(&StoreNews) -> ShardSet| {
+        answer.news().is_some_and(|news| what(news).contains(shard))
+    };
+    let [mut silent, mut damaged, mut unbuilt] = [ShardSet::EMPTY; 3];
+    for (&shard, record) in records {
+        let hot = record.in_sync.iter().filter(|entry| entry.hot);
+        let hot = hot.filter_map(|entry| answers.get(&entry.store));
+        let mut hot: Vec<_> = hot.collect();
+        if hot.is_empty() {
+            silent.insert(shard);
+            continue;
+        }
+        hot.retain(|answer| !told(answer, shard, |news| news.damaged));
+        if hot.is_empty() {
+            damaged.insert(shard);
+        } else if hot
+            .iter()
+            .all(|answer| told(answer, shard, |news| news.unbuilt))
+        {
+            unbuilt.insert(shard);
+        }
+    }
+    [silent, damaged, unbuilt]
 }
 
 /// The copies that are under way. They are a good sign: shards get replicas.
