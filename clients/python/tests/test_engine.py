@@ -167,8 +167,6 @@ def test_dedup_keeps_one_of_each_cluster() -> None:
 def test_layouts_that_make_no_corpus_are_refused() -> None:
     with pytest.raises(ValueError, match="distance must be less than blocks"):
         simshard.Corpus(3, 3)
-    with pytest.raises(ValueError, match="distance must be 0 to 63"):
-        simshard.find_pairs([1, 2], distance=64)
     for call, name in (
         (lambda wrong: simshard.Corpus(wrong, 3), "blocks"),
         (lambda wrong: simshard.Corpus(5, wrong), "distance"),
@@ -176,8 +174,8 @@ def test_layouts_that_make_no_corpus_are_refused() -> None:
         (lambda wrong: simshard.find_clusters([], blocks=wrong), "blocks"),
         (lambda wrong: simshard.similarity(wrong, "words-v3"), "distance"),
     ):
-        for wrong in (-1, 2**32):
-            with pytest.raises(ValueError, match=f"{name} is {wrong}: it must be from 0 to 4294967295"):
+        for wrong in (-1, 65, 2**32):
+            with pytest.raises(ValueError, match=f"{name} is {wrong}: it must be from "):
                 call(wrong)
         with pytest.raises(TypeError, match=f"{name} must be a whole number, not float"):
             call(3.0)

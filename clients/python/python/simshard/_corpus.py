@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from simshard import _simshard
-from simshard._inputs import Fingerprints, to_count, to_fingerprint, to_fingerprints
+from simshard._inputs import Fingerprints, to_blocks, to_distance, to_fingerprint, to_fingerprints
 
 
 class Match(NamedTuple):
@@ -40,7 +40,7 @@ class Corpus:
     __slots__ = ("_engine",)
 
     def __init__(self, blocks: int = 5, distance: int = 3) -> None:
-        self._engine = _simshard.Corpus(to_count(blocks, "blocks"), to_count(distance, "distance"))
+        self._engine = _simshard.Corpus(to_blocks(blocks), to_distance(distance))
 
     @property
     def blocks(self) -> int:

@@ -96,6 +96,16 @@ def to_count(value: Any, name: str, least: int = 0, most: int = MOST_COUNT) -> i
     return count
 
 
+def to_distance(value: Any) -> int:
+    """Check that an argument is a distance that corpora can have."""
+    return to_count(value, "distance", most=63)
+
+
+def to_blocks(value: Any) -> int:
+    """Check that an argument is a number of blocks that corpora can have."""
+    return to_count(value, "blocks", least=1, most=64)
+
+
 def import_pyarrow() -> Any:
     """Return the module pyarrow, which only some inputs need."""
     try:

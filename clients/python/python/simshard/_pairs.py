@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from simshard import _simshard
 from simshard._arrow import Texts
-from simshard._inputs import Fingerprints, to_count, to_fingerprints, to_texts
+from simshard._inputs import Fingerprints, to_blocks, to_count, to_distance, to_fingerprints, to_texts
 from simshard._texts import fingerprints_of, lengths_of
 
 
@@ -88,7 +88,7 @@ def dedup(
 
 
 def _layout(distance: Any, blocks: Any) -> tuple[int, int | None]:
-    return to_count(distance, "distance"), None if blocks is None else to_count(blocks, "blocks")
+    return to_distance(distance), None if blocks is None else to_blocks(blocks)
 
 
 def _with_fingerprints(texts: list[Any] | Texts, recipe: str) -> tuple[Fingerprints, npt.NDArray[np.int64]]:

@@ -67,7 +67,7 @@ def similarity(distance: int, recipe: str) -> float | None:
     ``words-v3`` it is a quarter of that of their words, and three quarters of that of their runs of 2 words. Other
     recipes suggest none: ``None``.
     """
-    return _simshard.similarity(to_count(distance, "distance"), recipe)
+    return _simshard.similarity(to_count(distance, "distance", most=64), recipe)
 
 
 def bit_count(numbers: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint8]:
@@ -85,4 +85,6 @@ def _is_number(value: Any) -> bool:
 
 
 def _operand(value: Any) -> Any:
+    if isinstance(value, float):
+        raise TypeError("a fingerprint is a whole number, not a float")
     return np.uint64(to_fingerprint(value)) if _is_number(value) else to_fingerprints(value)

@@ -9,7 +9,7 @@ from typing import Any
 
 from simshard._client.retry import UnarySteps, once, repeated
 from simshard._client.settings import Settings
-from simshard._inputs import to_count
+from simshard._inputs import to_blocks, to_distance
 from simshard.v1 import corpus_service_pb2 as pb
 
 Clock = Callable[[], float]
@@ -58,7 +58,7 @@ class CorpusDescription:
 
 def create_corpus(settings: Settings, name: str, blocks: int, distance: int, recipe: str) -> UnarySteps[CorpusInfo]:
     """Create a corpus. Not repeated."""
-    blocks, distance = to_count(blocks, "blocks"), to_count(distance, "distance")
+    blocks, distance = to_blocks(blocks), to_distance(distance)
     request = pb.CreateCorpusRequest(name=name, blocks=blocks, distance=distance, recipe=recipe)
     answer = yield from once(settings, "CreateCorpus", request)
     return _info(answer.corpus)

@@ -72,6 +72,8 @@ class Access:
 
 def access_of(address: str, ca: File | None, cert: File | None, key: File | None, token: str | None) -> Access:
     """Read the files that TLS needs."""
+    if not isinstance(address, str):
+        raise TypeError(f"an address is a str such as 127.0.0.1:7460, not {type(address).__name__}")
     has_tls = address.startswith("https://")
     if token is not None:
         if not isinstance(token, str):
