@@ -41,7 +41,7 @@ impl Batch {
         }
     }
 
-    fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         match self {
             Self::Fingerprints(values) => values.len(),
             Self::Texts(texts) => texts.len(),

@@ -130,14 +130,15 @@ fn commands_do_what_their_token_is_for() {
         assert!(folder.make(name, &["--role", role]).status.success());
     }
     let tokens = folder.text("tokens.toml");
-    let server = Process::serve(
+    let server = Process::serve_with_log(
         BINARY,
         ["serve", "--listen", "127.0.0.1:0", "--tokens", &tokens],
     );
-    let insert = |access: &[&str]| {
-        let command = ["insert", "--format", "tsv", "--router", server.url()];
+    let tell = |verb, access: &[&str]| {
+        let command = [verb, "--format", "tsv", "--router", server.url()];
         run(BINARY, [&command, access].concat(), "a\t7\n")
     };
+    let insert = |access: &[&str]| tell("insert", access);
     let (reader, writer) = (folder.text("reader"), folder.text("writer"));
     for (access, said) in [
         (&[][..], "this server asks for a token"),
@@ -153,4 +154,21 @@ fn commands_do_what_their_token_is_for() {
     }
     let inserted = insert(&["--token-file", &writer]);
     assert!(inserted.status.success(), "{}", log(&inserted));
+
+    // AU6.
+    assert!(!tell("remove", &["--token-file", &reader]).status.success());
+    let removed = tell("remove", &["--token-file", &writer]);
+    assert!(removed.status.success(), "{}", log(&removed));
+    let told = server.log();
+    let removals: Vec<&str> = told
+        .lines()
+        .filter(|line| line.contains("removed"))
+        .collect();
+    let [removal] = removals[..] else {
+        panic!("{told}")
+    };
+    assert!(
+        removal.ends_with("documents are to be removed owner=writer corpus=default documents=1"),
+        "{removal}"
+    );
 }

@@ -21,6 +21,10 @@ impl CorpusGrpc {
         held: impl CallerWatch,
     ) -> Result<u64, Status> {
         self.rights.check(&request.name)?;
+        if change != Change::Insert {
+            let documents = request.batch.len();
+            self.rights.log_removal(&request.name, documents)?;
+        }
         let work = async |corpus: Arc<OpenCorpus>| {
             let documents = request.documents(&corpus).await?;
             self.router

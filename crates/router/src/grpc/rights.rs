@@ -1,9 +1,14 @@
 //! Which corpora a caller may use.
+//!
+//! # Invariants
+//! - AU6: where callers are known, the log tells of each batch of removals who asks for it, the corpus and how many documents,
+//!   before any is removed.
 
 use simshard_cluster::CorpusName;
 use simshard_proto::Reason;
 use simshard_transport::{Caller, Principal};
 use tonic::{Request, Status};
+use tracing::info;
 
 /// The rights of a caller. Before they are known, there are none.
 #[derive(Clone, Debug, Default)]
@@ -31,6 +36,15 @@ impl Rights {
             let name = &principal.name;
             let message = format!("the token {name:?} is for other corpora than {corpus}");
             return Err(Reason::PermissionDenied.status(message, []));
+        }
+        Ok(())
+    }
+
+    /// AU6. Tells the log who removes documents, before any is removed. Where callers are not asked who they are, it tells
+    /// nothing.
+    pub(super) fn log_removal(&self, corpus: &CorpusName, documents: usize) -> Result<(), Status> {
+        if let Some(Principal { name: owner, .. }) = self.principal()? {
+            info!(%owner, %corpus, documents, "documents are to be removed");
         }
         Ok(())
     }

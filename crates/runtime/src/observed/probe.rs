@@ -19,8 +19,8 @@ const MOST: usize = 64 * 1024;
 /// Why a process does not count as ready.
 #[derive(Debug, thiserror::Error)]
 pub enum NotReady {
-    /// It says so.
-    #[error("not ready: {0}")]
+    /// It says so, in these words.
+    #[error("{0}")]
     Says(String),
     /// It answers something else, so something else may listen there.
     #[error(
