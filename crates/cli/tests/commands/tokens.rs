@@ -133,6 +133,7 @@ fn commands_do_what_their_token_is_for() {
     let server = Process::serve_with_log(
         BINARY,
         ["serve", "--listen", "127.0.0.1:0", "--tokens", &tokens],
+        &folder.path("log"),
     );
     let tell = |verb, access: &[&str]| {
         let command = [verb, "--format", "tsv", "--router", server.url()];
@@ -159,7 +160,7 @@ fn commands_do_what_their_token_is_for() {
     assert!(!tell("remove", &["--token-file", &reader]).status.success());
     let removed = tell("remove", &["--token-file", &writer]);
     assert!(removed.status.success(), "{}", log(&removed));
-    let told = server.log();
+    let told = fs::read_to_string(folder.path("log")).unwrap();
     let removals: Vec<&str> = told
         .lines()
         .filter(|line| line.contains("removed"))
