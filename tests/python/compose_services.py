@@ -5,7 +5,8 @@ and paths of a container become paths below a folder that is made for the servic
 
     python tests/python/compose_services.py --program target/debug/simshard --etcd ETCD --python PYTHON
 
-PYTHON has the package `simshard`. OpenSSL and Prometheus are the machine's.
+PYTHON has the package `simshard`. OpenSSL and Prometheus are the machine's. Grafana is left out: Prometheus answers the
+queries of its dashboard.
 """
 
 import argparse
@@ -21,12 +22,14 @@ import subprocess
 import sys
 import tempfile
 import time
+import urllib.parse
 import urllib.request
 
 import yaml
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 COMPOSE = ROOT / "deploy/compose/compose.yaml"
+DASHBOARD = ROOT / "deploy/grafana/simshard.json"
 
 # Which of them a container brings along.
 SCRIPTS = "/usr/share/simshard"
@@ -107,6 +110,8 @@ class Composition:
                 text = (COMPOSE.parent / source).read_text(encoding="utf-8")
                 for other in self.services.values():
                     text = text.replace(f'"{other.name}:', f'"{other.address}:')
+                # A rate takes two of its looks.
+                text = text.replace("scrape_interval: 15s", "scrape_interval: 1s")
                 place.write_text(text, encoding="utf-8")
             else:
                 shutil.copy(COMPOSE.parent / source, place)
@@ -169,6 +174,22 @@ class Composition:
         asked = subprocess.run([self.programs["simshard"], *ready], capture_output=True, text=True)
         if asked.returncode != 0:
             raise Failure(f"{name}: {asked.stderr}{self.log(name)}")
+
+
+    def ask_prometheus(self, path, is_enough):
+        """Asks it again and again until an answer is enough."""
+        service = self.services["prometheus"]
+        url = f"http://{service.address}:9090/api/v1/{path}"
+        end, answer = time.monotonic() + READY_SECONDS, None
+        while time.monotonic() < end:
+            with contextlib.suppress(OSError), urllib.request.urlopen(url, timeout=5) as answered:
+                answer = json.load(answered)["data"]
+                if is_enough(answer):
+                    return
+            # A pause, unless it has died.
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                service.process.wait(timeout=0.2)
+        raise Failure(f"Prometheus answers {path} with {answer}: {self.log('prometheus')}")
 
 
 def image_of(described):
@@ -263,19 +284,15 @@ def keep_secrets(services):
 
 
 def be_watched(services):
-    """Prometheus reaches all processes."""
-    url = f"http://{services.services['prometheus'].address}:9090/api/v1/targets"
-    end, health = time.monotonic() + READY_SECONDS, []
-    while True:
-        with contextlib.suppress(OSError), urllib.request.urlopen(url, timeout=5) as answer:
-            targets = json.load(answer)["data"]["activeTargets"]
-            health = sorted(target["health"] for target in targets)
-            if health == ["up"] * 5:
-                return
-        check(time.monotonic() < end, f"Prometheus sees {health}: {services.log('prometheus')}")
-        # A pause, unless it has died.
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            services.services["prometheus"].process.wait(timeout=0.2)
+    """Prometheus reaches all processes, and each query of the dashboard has an answer."""
+    all_up = lambda answer: sorted(target["health"] for target in answer["activeTargets"]) == ["up"] * 5
+    services.ask_prometheus("targets", all_up)
+    board = json.loads(DASHBOARD.read_text(encoding="utf-8"))
+    queries = [target["expr"] for panel in board["panels"] for target in panel.get("targets", [])]
+    check(len(queries) > 20, f"the dashboard has only {len(queries)} queries")
+    for query in queries:
+        query = query.replace("$__rate_interval", "1m")
+        services.ask_prometheus(f"query?query={urllib.parse.quote(query)}", lambda answer: answer["result"])
 
 
 def main():
