@@ -21,8 +21,9 @@ use simshard_runtime::logging::{self, Level, LogFormat};
 use simshard_simhash::limit_level;
 
 use commands::{
-    bench, cluster, completions, corpus, dedup, demo, distance, evaluate, find, find_clusters,
-    find_pairs, hash, insert, ready, recipes, remove, serve, size, storage, text, token,
+    bench, cluster, completions, config, corpus, dedup, demo, distance, evaluate, find,
+    find_clusters, find_pairs, hash, insert, ready, recipes, remove, serve, size, storage, text,
+    token,
 };
 use connection::block_on;
 use exit::UsageError;
@@ -68,6 +69,9 @@ pub enum Command {
     Demo(demo::DemoArgs),
     /// Run a router and a node in one process, or one of the two
     Serve(Box<serve::ServeArgs>),
+    /// Check settings before a process is started with them
+    #[command(subcommand)]
+    Config(config::ConfigCommand),
     /// Tell whether a process that serves is ready
     Ready(ready::ReadyArgs),
     /// Begin a cluster, look at it, move its shards, scrub them, upgrade it, or force it on
@@ -146,6 +150,7 @@ impl Cli {
         match self.command {
             Command::Demo(args) => demo::run(&args),
             Command::Serve(args) => serve::run(&args),
+            Command::Config(command) => config::run(&command),
             Command::Ready(args) => block_on(ready::run(args)),
             Command::Cluster(command) => block_on(cluster::run(command)),
             Command::Corpus(command) => block_on(corpus::run(command)),

@@ -4,6 +4,7 @@ pub mod bench;
 mod checking;
 pub mod cluster;
 pub mod completions;
+pub mod config;
 pub mod corpus;
 pub mod dedup;
 pub mod demo;

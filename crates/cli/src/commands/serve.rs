@@ -246,6 +246,18 @@ pub fn run(args: &ServeArgs) -> anyhow::Result<()> {
     }
 }
 
+/// Checks the settings of a role as [`run`] does before it binds or opens anything. Tells what they are of.
+pub(super) fn check(role: &RoleCommand) -> anyhow::Result<String> {
+    Ok(match role {
+        RoleCommand::Node(args) => {
+            let role = config::node(args)?;
+            roles::check_node(&role)?;
+            format!("node {}", role.config.node)
+        }
+        RoleCommand::Router(args) => format!("the router at {}", config::router(args)?.presence),
+    })
+}
+
 fn threads() -> clap::builder::RangedI64ValueParser<u16> {
     clap::value_parser!(u16).range(1..=1024)
 }

@@ -196,9 +196,11 @@ fn find_pairs_has_the_name_of_its_ancestor_too() {
 }
 
 /// The commands that print no table: they print documents, a story for people, or nothing.
-const WITHOUT_TABLES: [&str; 16] = [
+const WITHOUT_TABLES: [&str; 18] = [
     "simshard bench echo",
     "simshard completions",
+    "simshard config check node",
+    "simshard config check router",
     "simshard corpus create",
     "simshard corpus delete",
     "simshard dedup",

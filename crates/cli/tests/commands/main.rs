@@ -14,6 +14,7 @@ mod batch;
 mod batch_output;
 mod bench_cluster;
 mod checkpoint;
+mod config;
 mod corpus_streams;
 mod dedup;
 mod demo;

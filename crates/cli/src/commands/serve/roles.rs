@@ -31,6 +31,7 @@ use crate::say;
 const ENOUGH_FILES: u64 = 8192;
 
 pub(super) fn run_node(role: NodeRole) -> anyhow::Result<()> {
+    check_node(&role)?;
     block_on(async {
         let observed = role.config.observed.clone();
         side_port::beside(role.http, observed, serve_node(role)).await
@@ -69,7 +70,7 @@ async fn start_node(mut role: NodeRole) -> anyhow::Result<Started> {
     let (store, socket, registered) = match &role.metadata {
         Place::Store(keys) => {
             let listen = role.presence.listen.ok_or_else(no_address)?;
-            let socket = bind_node(listen, &role)?;
+            let socket = bind(listen, LISTEN)?;
             let entered = enter(keys, &role, &socket).await?;
             if entered.is_replacement {
                 info!(
@@ -81,15 +82,6 @@ async fn start_node(mut role: NodeRole) -> anyhow::Result<Started> {
             (entered.metadata, socket, Some(registered))
         }
         Place::Files(layout) | Place::FileAndStore(layout, _) => {
-            if role.presence.address.is_some() {
-                let text =
-                    "--address is for nodes that register themselves: leave it out, or --cluster";
-                return Err(UsageError(text.to_owned()).into());
-            }
-            if role.presence.accepts_loss {
-                let text = "--accept-lost-changes is for nodes that register themselves: leave it out, or --cluster";
-                return Err(UsageError(text.to_owned()).into());
-            }
             let store = open_layout(layout, role.metadata.store()).await?;
             let layout = store.layout().await?;
             let node = find_node(&layout, &role.config.node)?;
@@ -97,7 +89,8 @@ async fn start_node(mut role: NodeRole) -> anyhow::Result<Started> {
                 Some(listen) => listen,
                 None => address_of(node)?,
             };
-            (store, bind_node(listen, &role)?, None)
+            check_exposure(listen, &role)?;
+            (store, bind(listen, LISTEN)?, None)
         }
     };
     let node = simshard_node::Node::open(role.config, store).await?;
@@ -112,11 +105,32 @@ async fn start_node(mut role: NodeRole) -> anyhow::Result<Started> {
     })
 }
 
-/// Takes the address of a node, if the node may listen there.
-fn bind_node(listen: SocketAddr, role: &NodeRole) -> anyhow::Result<TcpSocket> {
+/// Refuses settings of a node that do not go together. Nothing is bound or opened by then.
+pub(super) fn check_node(role: &NodeRole) -> Result<(), UsageError> {
+    let presence = &role.presence;
+    let is_registered = matches!(role.metadata, Place::Store(_));
+    let of_registered = [
+        ("--address", presence.address.is_some()),
+        ("--accept-lost-changes", presence.accepts_loss),
+    ];
+    let mut misplaced = of_registered
+        .iter()
+        .filter(|(_, is_given)| *is_given && !is_registered);
+    if let Some((flag, _)) = misplaced.next() {
+        return Err(UsageError(format!(
+            "{flag} is for nodes that register themselves: leave it out, or --cluster"
+        )));
+    }
+    match presence.listen {
+        Some(listen) => check_exposure(listen, role),
+        None if is_registered => Err(no_address()),
+        None => Ok(()),
+    }
+}
+
+fn check_exposure(listen: SocketAddr, role: &NodeRole) -> Result<(), UsageError> {
     let lack = exposure::of_node(role.config.certificates.is_some());
-    exposure::check(listen, lack, role.presence.insecure)?;
-    bind(listen, LISTEN)
+    exposure::check(listen, lack, role.presence.insecure)
 }
 
 pub(super) fn run_router(role: RouterRole) -> anyhow::Result<()> {
