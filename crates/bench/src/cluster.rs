@@ -16,6 +16,7 @@ mod processes;
 mod rebuilt;
 mod requests;
 mod rest;
+mod secrets;
 mod served;
 mod session;
 mod settings;

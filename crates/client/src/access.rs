@@ -24,7 +24,7 @@ pub struct Access {
 
 /// Puts the token of a client on each request.
 #[derive(Clone, Debug)]
-pub(crate) struct Bearer(Option<AsciiMetadataValue>);
+pub struct Bearer(Option<AsciiMetadataValue>);
 
 impl Interceptor for Bearer {
     fn call(&mut self, mut request: Request<()>) -> Result<Request<()>, Status> {

@@ -30,7 +30,7 @@ const RETRIES: usize = 3;
 /// Room for what surrounds the largest answer.
 const MAX_ANSWER_BYTES: usize = MAX_MESSAGE_BYTES + (64 << 10);
 
-pub(crate) type Stub = CorpusServiceClient<InterceptedService<Channel, Bearer>>;
+pub type Stub = CorpusServiceClient<InterceptedService<Channel, Bearer>>;
 
 /// Is told why a stream of changes waits, and for how long it goes on trying.
 pub type TellOfWaiting = fn(&ClientError, Duration);
@@ -80,6 +80,12 @@ impl Client {
             tell_of_waiting: None,
             beyond_clock: false,
         })
+    }
+
+    /// The messages themselves, for what this client has no method for. They have no deadline, and nothing is tried again.
+    #[must_use]
+    pub fn into_stub(self) -> Stub {
+        self.stub
     }
 
     /// The same client with another deadline for each request.

@@ -28,9 +28,9 @@ mod patience;
 mod resend;
 mod streams;
 
-pub use access::Access;
+pub use access::{Access, Bearer};
 pub use batch::{Batcher, Documents, Queries};
-pub use client::{Client, TellOfWaiting};
+pub use client::{Client, Stub, TellOfWaiting};
 pub use corpus_streams::{ClusterMember, Document, DocumentPair, Pairs};
 pub use error::ClientError;
 pub use find::{FindAnswer, Match, Missing, QueryMatches, similarity};

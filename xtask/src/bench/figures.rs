@@ -11,6 +11,7 @@ use anyhow::{Context, bail, ensure};
 use serde_json::Value;
 use wait4::Wait4;
 
+use super::secrets;
 use crate::process;
 use crate::steps::package;
 use crate::tools::{self, PythonTools};
@@ -132,6 +133,13 @@ impl<'a> Programs<'a> {
             command.args(["--case", case]);
         }
         figures_of(&mut command)
+    }
+
+    /// The same with TLS on all connections: between clients, the router and nodes.
+    pub(super) fn cluster_with_tls(&self, cases: &[&str]) -> anyhow::Result<Figures> {
+        let secrets = secrets::make(self.workspace, &self.folder)?;
+        let secrets = secrets.to_str().context("the folder is no text")?;
+        self.cluster_with(&["--secrets", secrets], cases)
     }
 
     /// What a case of it measures, with the records of shards in etcd.

@@ -5,6 +5,7 @@ mod machine;
 mod page;
 mod rows;
 pub(crate) mod scaling;
+mod secrets;
 
 pub(crate) use figures::Programs;
 pub(crate) use machine::Machine;

@@ -9,6 +9,7 @@ mod engines;
 mod failures;
 mod python;
 mod reshaping;
+mod secured;
 
 use std::time::Instant;
 
@@ -188,6 +189,7 @@ pub(crate) fn cases() -> Vec<Case> {
     let mut cases = engine::cases();
     cases.extend(batch::cases());
     cases.extend(cluster::cases());
+    cases.extend(secured::cases());
     cases.extend(python::cases());
     let of_replicas = cluster::replica_cases().into_iter();
     let of_replicas = of_replicas.chain(failures::cases());

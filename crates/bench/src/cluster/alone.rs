@@ -2,11 +2,11 @@
 
 use anyhow::{Context, ensure};
 use serde::Serialize;
-use simshard_client::{Client, v1 as pb};
+use simshard_client::{Access, Client, Stub, v1 as pb};
 use simshard_runtime::system::anonymous_memory_of;
 use simshard_simhash::synthetic::Data;
 
-use super::process::{End, Process, Stub};
+use super::process::{End, Process};
 use super::settings::{BLOCKS, DISTANCE, MILLION, Settings, WITH_IDS};
 use super::site::Site;
 use super::{rest, streams};
@@ -31,7 +31,7 @@ impl Alone {
 
     /// New connections to it.
     fn connections(&self, count: usize) -> anyhow::Result<Vec<Stub>> {
-        self.0.connections(count)
+        self.0.connections(count, &Access::default())
     }
 
     /// Its process.

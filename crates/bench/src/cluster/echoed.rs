@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use serde::Serialize;
+use simshard_client::Access;
 use simshard_simhash::Fingerprint;
 
 use super::process::{End, Process};
@@ -41,7 +42,7 @@ pub(super) async fn measure(
     let mut command = Site::default().own_program()?;
     command.args(["bench", "echo"]);
     let mut echo = Process::start(command)?;
-    let connections = echo.connections(settings.streams)?;
+    let connections = echo.connections(settings.streams, &Access::default())?;
     let single = Arc::new(Single {
         connection: connections[0].clone(),
         queries: queries.to_vec(),

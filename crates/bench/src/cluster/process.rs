@@ -5,12 +5,7 @@ use std::process::{Child, Command, Stdio};
 
 use anyhow::{Context, ensure};
 use rustix::process::{Pid, Signal, kill_process};
-use simshard_proto::endpoint::limited;
-use simshard_proto::v1::corpus_service_client::CorpusServiceClient;
-use tonic::transport::{Channel, Endpoint};
-
-/// The raw interface of the router.
-pub(super) type Stub = CorpusServiceClient<Channel>;
+use simshard_client::{Access, Client, Stub};
 
 /// How a process is ended.
 #[derive(Clone, Copy, Debug)]
@@ -60,11 +55,10 @@ impl Process {
     }
 
     /// New connections to it.
-    pub(super) fn connections(&self, count: usize) -> anyhow::Result<Vec<Stub>> {
+    pub(super) fn connections(&self, count: usize, access: &Access) -> anyhow::Result<Vec<Stub>> {
         let connect = |_| {
-            let endpoint = Endpoint::from_shared(self.url.clone())?;
-            let channel = limited(endpoint).connect_lazy();
-            Ok(Stub::new(channel).max_decoding_message_size(usize::MAX))
+            let client = Client::with_access(&self.url, access)?;
+            Ok(client.into_stub().max_decoding_message_size(usize::MAX))
         };
         (0..count).map(connect).collect()
     }

@@ -7,18 +7,20 @@ use std::time::Instant;
 
 use anyhow::{Context, ensure};
 use rustix::process::{Pid, Signal, kill_process};
-use simshard_proto::endpoint::limited;
+use simshard_client::{Access, Stub};
 use simshard_proto::shard::v1 as shard;
 use simshard_proto::shard::v1::shard_service_client::ShardServiceClient;
 use simshard_topology::MapDigest;
+use simshard_transport::Dialer;
 use tempfile::TempDir;
-use tonic::transport::Endpoint;
+use tonic::transport::Channel;
 use tonic_health::ServingStatus;
 use tonic_health::pb::HealthCheckRequest;
 use tonic_health::pb::health_client::HealthClient;
 
-use super::process::{End, Process, Stub};
+use super::process::{End, Process};
 use super::requests::refused;
+use super::secrets::Secrets;
 use super::site::{Site, Sites};
 
 /// The service of a node that tells whether it is ready.
@@ -48,9 +50,16 @@ pub(super) struct Node {
     process: Process,
 }
 
+/// What the processes of a cluster agree by, and know each other by, if they do.
+#[derive(Clone, Debug)]
+struct Place {
+    agreed: Agreed,
+    secrets: Option<Secrets>,
+}
+
 /// What the processes of a cluster agree by.
 #[derive(Clone, Debug)]
-enum Place {
+enum Agreed {
     LayoutFile(PathBuf),
     /// An address, as `--metadata` takes it, at which nodes register themselves.
     Metadata(String),
@@ -58,17 +67,18 @@ enum Place {
 
 impl Cluster {
     /// Starts this many nodes and a router, with their data in a new folder of `parent`. Without replicas, the nodes
-    /// stand in a layout file.
+    /// stand in a layout file, and may have TLS.
     pub(super) fn start(
         parent: &Path,
         nodes: usize,
         replicas: Option<Replicas>,
+        secrets: Option<Secrets>,
     ) -> anyhow::Result<Self> {
         match replicas {
             Some(replicas) => Self::start_with_records(parent, &Sites::here(nodes), replicas, None),
             None => {
                 let folder = new_folder(parent)?;
-                let (nodes, place) = listed(folder.path(), nodes)?;
+                let (nodes, place) = listed(folder.path(), nodes, secrets)?;
                 Self::with_router(folder, nodes, place, &Site::default())
             }
         }
@@ -84,7 +94,10 @@ impl Cluster {
     ) -> anyhow::Result<Self> {
         let folder = new_folder(parent)?;
         let file = || format!("file:{}", folder.path().join("metadata").display());
-        let place = Place::Metadata(metadata.unwrap_or_else(file));
+        let place = Place {
+            agreed: Agreed::Metadata(metadata.unwrap_or_else(file)),
+            secrets: None,
+        };
         let nodes = registered(&place, folder.path(), &sites.nodes, replicas)?;
         Self::with_router(folder, nodes, place, &sites.router)
     }
@@ -99,6 +112,9 @@ impl Cluster {
         router.args(["serve", "router"]);
         site.listen(&mut router, &site.any_port());
         place.give_to(&mut router);
+        if let Some(secrets) = &place.secrets {
+            secrets.give_to_router(&mut router);
+        }
         let router = Process::start(router).context("the router does not start")?;
         Ok(Self {
             nodes,
@@ -122,9 +138,9 @@ impl Cluster {
 
     /// Where its nodes register themselves, as `--metadata` takes it.
     pub(super) fn metadata(&self) -> String {
-        match &self.place {
-            Place::LayoutFile(path) => format!("file:{}", path.display()),
-            Place::Metadata(address) => address.clone(),
+        match &self.place.agreed {
+            Agreed::LayoutFile(path) => format!("file:{}", path.display()),
+            Agreed::Metadata(address) => address.clone(),
         }
     }
 
@@ -145,7 +161,13 @@ impl Cluster {
 
     /// New connections to the router.
     pub(super) fn connections(&self, count: usize) -> anyhow::Result<Vec<Stub>> {
-        self.router.connections(count)
+        self.router.connections(count, &self.access()?)
+    }
+
+    /// What opens all of the router.
+    pub(super) fn access(&self) -> anyhow::Result<Access> {
+        let secrets = self.place.secrets.as_ref();
+        secrets.map_or_else(|| Ok(Access::default()), Secrets::access)
     }
 
     /// Asks all processes to stop, the router first.
@@ -160,10 +182,18 @@ impl Cluster {
 }
 
 /// Nodes of a layout file. They only read of each other's names, so they come first, on any free ports.
-fn listed(folder: &Path, nodes: usize) -> anyhow::Result<(Vec<Node>, Place)> {
+fn listed(
+    folder: &Path,
+    nodes: usize,
+    secrets: Option<Secrets>,
+) -> anyhow::Result<(Vec<Node>, Place)> {
     let names: Vec<String> = (0..nodes).map(name).collect();
-    let place = Place::LayoutFile(layout_file(folder));
-    let unknown = (1..).map(|port| format!("http://127.0.0.1:{port}"));
+    let scheme = secrets.as_ref().map_or("http", |_| "https");
+    let place = Place {
+        agreed: Agreed::LayoutFile(layout_file(folder)),
+        secrets,
+    };
+    let unknown = (1..).map(|port| format!("{scheme}://127.0.0.1:{port}"));
     write_layout(folder, names.iter().cloned().zip(unknown))?;
     let nodes = names.iter().map(|name| {
         let site = Site::default();
@@ -229,10 +259,16 @@ fn does_not_start(name: &str) -> String {
 
 impl Place {
     fn give_to(&self, command: &mut Command) {
-        match self {
-            Self::LayoutFile(path) => command.arg("--cluster").arg(path),
-            Self::Metadata(address) => command.arg("--metadata").arg(address),
+        match &self.agreed {
+            Agreed::LayoutFile(path) => command.arg("--cluster").arg(path),
+            Agreed::Metadata(address) => command.arg("--metadata").arg(address),
         };
+    }
+
+    /// What asks nodes.
+    fn dialer(&self) -> anyhow::Result<Dialer> {
+        let secrets = self.secrets.as_ref();
+        secrets.map_or_else(|| Ok(Dialer::new(None)), Secrets::dialer)
     }
 }
 
@@ -250,7 +286,7 @@ impl Node {
 
     /// What starts it where it was.
     fn command(&self) -> anyhow::Result<Command> {
-        let listen = self.process.url.trim_start_matches("http://");
+        let (_, listen) = self.process.url.split_once("://").unwrap_or_default();
         command(&self.place, &self.site, &self.data, &self.name, listen)
     }
 
@@ -313,10 +349,10 @@ impl Node {
 
     /// Whether it says that it holds all its shards in sync.
     pub(super) async fn is_ready(&self) -> bool {
-        let Ok(endpoint) = Endpoint::from_shared(self.process.url.clone()) else {
+        let Ok(channel) = self.channel() else {
             return false;
         };
-        let mut health = HealthClient::new(limited(endpoint).connect_lazy());
+        let mut health = HealthClient::new(channel);
         let service = SERVICE.to_owned();
         let status = health.check(HealthCheckRequest { service }).await;
         status.is_ok_and(|status| status.get_ref().status == ServingStatus::Serving as i32)
@@ -324,9 +360,7 @@ impl Node {
 
     /// Asks what it holds, and waits for its answer. It listens, so everything is loaded.
     pub(super) async fn answers(&self, map: MapDigest) -> anyhow::Result<()> {
-        let endpoint = Endpoint::from_shared(self.process.url.clone())?;
-        let channel = limited(endpoint).connect_lazy();
-        let mut stub = ShardServiceClient::new(channel);
+        let mut stub = ShardServiceClient::new(self.channel()?);
         let request = shard::ListCorporaRequest {
             map_digest: map.0,
             node: self.name.clone(),
@@ -334,6 +368,12 @@ impl Node {
         };
         stub.list_corpora(request).await.map_err(refused)?;
         Ok(())
+    }
+
+    /// A new connection to it.
+    fn channel(&self) -> anyhow::Result<Channel> {
+        let channel = self.place.dialer()?.channel_to(&self.process.url);
+        channel.map_err(refused)
     }
 
     /// Where it runs.
@@ -363,6 +403,9 @@ fn command(
     command.args(["serve", "node", "--name", name]);
     site.listen(&mut command, listen);
     place.give_to(&mut command);
+    if let Some(secrets) = &place.secrets {
+        secrets.give_to_node(&mut command);
+    }
     command.arg("--data").arg(data);
     Ok(command)
 }

@@ -3,13 +3,13 @@
 use std::time::{Duration, Instant};
 
 use anyhow::ensure;
-use simshard_client::{Client, v1 as pb};
+use simshard_client::{Client, Stub, v1 as pb};
 use simshard_simhash::Fingerprint;
 
 use super::check::{Question, Sample};
 use super::figures::Requests;
-use super::process::Stub;
 use super::processes::{Cluster, Replicas};
+use super::secrets::Secrets;
 use super::settings::{BARE, BLOCKS, DISTANCE, Settings};
 use super::{rest, streams};
 
@@ -34,14 +34,15 @@ impl<'a> Session<'a> {
         nodes: usize,
         replicas: Option<Replicas>,
     ) -> anyhow::Result<Self> {
-        let cluster = Cluster::start(settings.folder(), nodes, replicas)?;
+        let secrets = settings.secrets.as_deref().map(Secrets::of_folder);
+        let cluster = Cluster::start(settings.folder(), nodes, replicas, secrets)?;
         Self::of(settings, cluster)
     }
 
     pub(super) fn of(settings: &'a Settings, cluster: Cluster) -> anyhow::Result<Self> {
         Ok(Self {
             settings,
-            client: Client::new(cluster.url())?,
+            client: Client::with_access(cluster.url(), &cluster.access()?)?,
             connections: cluster.connections(settings.streams)?,
             cluster,
         })

@@ -79,6 +79,10 @@ pub struct Settings {
     /// Cases of failures: the etcd that keeps the records [default: a file keeps them]
     #[arg(long, value_name = "PROGRAM", value_hint = ValueHint::FilePath)]
     pub etcd: Option<PathBuf>,
+    /// Certificates and a token, as deploy/secrets.sh makes them for routers at 127.0.0.1: all connections have TLS then. For
+    /// clusters without replicas
+    #[arg(long, value_name = "DIR", conflicts_with = "replicas", value_hint = ValueHint::DirPath)]
+    pub secrets: Option<PathBuf>,
     /// Seed of the fingerprints and queries
     #[arg(long, default_value_t = 1)]
     pub seed: u64,

@@ -2,11 +2,10 @@
 
 use std::sync::Arc;
 
-use simshard_client::v1 as pb;
+use simshard_client::{Stub, v1 as pb};
 use simshard_simhash::Fingerprint;
 
 use super::check::{Answer, Sample};
-use super::process::Stub;
 use super::requests::refused;
 use super::settings::BARE;
 use super::streams::find_request;

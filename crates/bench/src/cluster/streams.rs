@@ -4,12 +4,11 @@ use std::time::Instant;
 
 use anyhow::ensure;
 use futures_util::stream;
-use simshard_client::v1 as pb;
+use simshard_client::{Stub, v1 as pb};
 use simshard_simhash::Fingerprint;
 use tokio::task::JoinSet;
 
 use super::check::{Answer, Sample};
-use super::process::Stub;
 use super::requests::refused;
 
 /// Documents as the batches of an InsertStream. Without ids they are bare fingerprints.

@@ -4,13 +4,12 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use simshard_client::v1 as pb;
+use simshard_client::{Stub, v1 as pb};
 use simshard_simhash::Fingerprint;
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 use tonic::Status;
 
-use super::super::process::Stub;
 use super::super::settings::BARE;
 use super::super::streams::find_request;
 
