@@ -138,8 +138,7 @@ impl<'a> Programs<'a> {
     /// The same with TLS on all connections: between clients, the router and nodes.
     pub(super) fn cluster_with_tls(&self, cases: &[&str]) -> anyhow::Result<Figures> {
         let secrets = secrets::make(self.workspace, &self.folder)?;
-        let secrets = secrets.to_str().context("the folder is no text")?;
-        self.cluster_with(&["--secrets", secrets], cases)
+        self.cluster_with(&["--secrets", &secrets], cases)
     }
 
     /// What a case of it measures, with the records of shards in etcd.

@@ -1,14 +1,16 @@
 //! Certificates and a token for a cluster that is measured.
 
 use std::env;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
+
+use anyhow::Context;
 
 use crate::process;
 use crate::workspace::Workspace;
 
 /// Makes them in a folder below `folder`, as operators do, and tells which that is.
-pub(super) fn make(workspace: &Workspace, folder: &Path) -> anyhow::Result<PathBuf> {
+pub(super) fn make(workspace: &Workspace, folder: &Path) -> anyhow::Result<String> {
     let secrets = folder.join("secrets");
     // The script calls the program.
     let program = workspace.program("release");
@@ -21,5 +23,6 @@ pub(super) fn make(workspace: &Workspace, folder: &Path) -> anyhow::Result<PathB
     // Where clients reach the router, and etcd, which there is none of.
     script.args(["127.0.0.1", "localhost"]).env("PATH", paths);
     process::run(script)?;
-    Ok(secrets)
+    let secrets = secrets.to_str().context("the folder is no text")?;
+    Ok(secrets.to_owned())
 }
