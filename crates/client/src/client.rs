@@ -30,6 +30,7 @@ const RETRIES: usize = 3;
 /// Room for what surrounds the largest answer.
 const MAX_ANSWER_BYTES: usize = MAX_MESSAGE_BYTES + (64 << 10);
 
+/// The messages of the service, with the token of the client on each request.
 pub type Stub = CorpusServiceClient<InterceptedService<Channel, Bearer>>;
 
 /// Is told why a stream of changes waits, and for how long it goes on trying.
