@@ -11,6 +11,7 @@ mod failures;
 mod figures;
 mod grown;
 mod large;
+mod place;
 mod process;
 mod processes;
 mod rebuilt;

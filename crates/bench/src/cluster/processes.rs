@@ -11,13 +11,13 @@ use simshard_client::{Access, Stub};
 use simshard_proto::shard::v1 as shard;
 use simshard_proto::shard::v1::shard_service_client::ShardServiceClient;
 use simshard_topology::MapDigest;
-use simshard_transport::Dialer;
 use tempfile::TempDir;
 use tonic::transport::Channel;
 use tonic_health::ServingStatus;
 use tonic_health::pb::HealthCheckRequest;
 use tonic_health::pb::health_client::HealthClient;
 
+use super::place::{Agreed, Place};
 use super::process::{End, Process};
 use super::requests::refused;
 use super::secrets::Secrets;
@@ -48,21 +48,6 @@ pub(super) struct Node {
     place: Place,
     data: PathBuf,
     process: Process,
-}
-
-/// What the processes of a cluster agree by, and know each other by, if they do.
-#[derive(Clone, Debug)]
-struct Place {
-    agreed: Agreed,
-    secrets: Option<Secrets>,
-}
-
-/// What the processes of a cluster agree by.
-#[derive(Clone, Debug)]
-enum Agreed {
-    LayoutFile(PathBuf),
-    /// An address, as `--metadata` takes it, at which nodes register themselves.
-    Metadata(String),
 }
 
 impl Cluster {
@@ -255,21 +240,6 @@ fn name(number: usize) -> String {
 
 fn does_not_start(name: &str) -> String {
     format!("node {name} does not start")
-}
-
-impl Place {
-    fn give_to(&self, command: &mut Command) {
-        match &self.agreed {
-            Agreed::LayoutFile(path) => command.arg("--cluster").arg(path),
-            Agreed::Metadata(address) => command.arg("--metadata").arg(address),
-        };
-    }
-
-    /// What asks nodes.
-    fn dialer(&self) -> anyhow::Result<Dialer> {
-        let secrets = self.secrets.as_ref();
-        secrets.map_or_else(|| Ok(Dialer::new(None)), Secrets::dialer)
-    }
 }
 
 impl Node {

@@ -40,57 +40,41 @@ fn what_serve_refuses_is_refused_in_the_same_words() {
     let zero = file("zero.toml", "timeout_seconds = 0\n");
     let keys = format!("file:{}", folder.path().join("keys").display());
     let layout = format!("{DEPLOY}/cluster.toml");
+    let of_node = "node --name n1";
     for (args, part) in [
-        (&["node", "--config", &unknown][..], "nmae"),
+        (format!("node --config {unknown}"), "nmae"),
         (
-            &["router", "--config", &zero, "--metadata", &keys],
+            format!("router --config {zero} --metadata {keys}"),
             "timeout_seconds",
         ),
-        (&["node", "--metadata", &keys], "--name is missing"),
+        (format!("node --metadata {keys}"), "--name is missing"),
         (
-            &["node", "--name", "n1", "--metadata", &keys],
+            format!("{of_node} --metadata {keys}"),
             "--listen is missing",
         ),
+        (of_node.to_owned(), "--cluster, or --metadata, is missing"),
         (
-            &["node", "--name", "n1"],
-            "--cluster, or --metadata, is missing",
-        ),
-        (
-            &[
-                "node",
-                "--name",
-                "n1",
-                "--cluster",
-                &layout,
-                "--address",
-                "http://a:1",
-            ],
+            format!("{of_node} --cluster {layout} --address http://a:1"),
             "--address is for nodes that register themselves",
         ),
         (
-            &[
-                "node",
-                "--name",
-                "n1",
-                "--cluster",
-                &layout,
-                "--accept-lost-changes",
-            ],
+            format!("{of_node} --cluster {layout} --accept-lost-changes"),
             "--accept-lost-changes is for nodes",
         ),
         (
-            &["router", "--metadata", &keys, "--tokens", "/nothing/here"],
+            format!("router --metadata {keys} --tokens /nothing/here"),
             "/nothing/here",
         ),
         (
-            &["router", "--metadata", &keys, "--listen", "192.0.2.1:7460"],
+            format!("router --metadata {keys} --listen 192.0.2.1:7460"),
             "--insecure",
         ),
     ] {
-        let (code, said) = check(args);
+        let args: Vec<&str> = args.split(' ').collect();
+        let (code, said) = check(&args);
         assert_eq!(code, Some(2), "{said}");
         assert!(said.contains(part), "{said}");
-        let served = run(BINARY, [&["serve"], args].concat(), "");
+        let served = run(BINARY, [&["serve"], &*args].concat(), "");
         let of_serve = log(&served);
         // The log of a process that serves may have more.
         assert!(of_serve.contains(&said), "{of_serve} and {said}");
