@@ -48,9 +48,9 @@ async fn serve_node(role: NodeRole) -> anyhow::Result<()> {
     let Started {
         node,
         socket,
+        url,
         shown,
     } = started?;
-    let url = url_of(socket.local_addr()?, None);
     let served = node.serve(announce(socket, &url)?, shutdown).await;
     if let Some(shown) = shown {
         shown.end().await;
@@ -62,6 +62,8 @@ async fn serve_node(role: NodeRole) -> anyhow::Result<()> {
 struct Started {
     node: simshard_node::Node,
     socket: TcpSocket,
+    /// Where it is to listen.
+    url: String,
     /// If it registers itself.
     shown: Option<ShownProcess>,
 }
@@ -93,6 +95,7 @@ async fn start_node(mut role: NodeRole) -> anyhow::Result<Started> {
             (store, bind(listen, LISTEN)?, None)
         }
     };
+    let url = url_of(socket.local_addr()?, role.config.certificates.as_ref());
     let node = simshard_node::Node::open(role.config, store).await?;
     let (node, shown) = match registered {
         Some((registration, shown)) => (node.registered(registration), Some(shown)),
@@ -101,6 +104,7 @@ async fn start_node(mut role: NodeRole) -> anyhow::Result<Started> {
     Ok(Started {
         node,
         socket,
+        url,
         shown,
     })
 }
