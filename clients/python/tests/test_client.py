@@ -160,14 +160,6 @@ def test_a_corpus_has_the_default_recipe_unless_another_is_named(client: Client)
     client.delete_corpus("usual")
 
 
-def test_streams_end_with_their_block(client: Client, corpus: Corpus) -> None:
-    corpus.insert(fingerprints=range(100))
-    with client.corpus(corpus.name) as block:
-        found = block.find(fingerprints=range(100))
-        assert next(found).query == 0
-    assert list(found) == []
-
-
 @pytest.mark.parametrize("use", ["unary", "stream"])
 def test_a_closed_client_says_so(client: Client, use: str) -> None:
     address = client._settings.address

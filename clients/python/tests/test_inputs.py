@@ -29,6 +29,7 @@ PAIRS = [[4, 5]]
         np.array(NUMBERS, ">u8"),
         np.repeat(np.array(NUMBERS, np.uint64), 2)[::2],
         np.array(NUMBERS, np.uint64)[::-1],
+        np.frombuffer(b"*" + np.array(NUMBERS, "<u8").tobytes(), "<u8", offset=1),
         pa.array(NUMBERS, pa.uint64()),
         pa.chunked_array([NUMBERS[:1], NUMBERS[1:]], pa.uint64()),
         pa.array([9, *NUMBERS, 8], pa.uint64())[1:-1],

@@ -57,7 +57,8 @@ def to_fingerprints(values: Any, first: int = 0) -> Fingerprints:
         )
     if array.ndim != 1:
         raise ValueError(f"fingerprints are an array of one dimension, not of {array.ndim}")
-    return np.ascontiguousarray(array, dtype=np.uint64)
+    # A view of a file with a header may be contiguous, and yet not aligned.
+    return np.require(array, np.uint64, ["C_CONTIGUOUS", "ALIGNED"])
 
 
 def to_texts(values: Any, name: str | None = None) -> list[Any] | Texts:

@@ -16,6 +16,7 @@ from simshard._client import corpora, tasks
 from simshard._client.arrow import Table, match_rows
 from simshard._client.columns import Columns, Source
 from simshard._client.corpora import CorpusDescription, CorpusInfo, NodeInfo
+from simshard._client.leaving import AsyncStream
 from simshard._client.messages import (
     Acknowledged,
     Match,
@@ -106,6 +107,8 @@ class Client:
 class Corpus:
     """A corpus of a cluster. A ``with`` block ends the streams that are still open when it is left.
 
+    Reading on is an error then.
+
     Columns are any iterables, read and checked as batches need them. Fingerprints are numbers of 64 bits without a
     sign, or a NumPy array of ``uint64``. Those that are in memory are checked before anything is sent.
     """
@@ -114,14 +117,14 @@ class Corpus:
         self.name = name
         self._connection = connection
         self._settings = settings
-        self._streams: weakref.WeakSet[AsyncGenerator[Any, None]] = weakref.WeakSet()
+        self._streams: weakref.WeakSet[AsyncStream[Any]] = weakref.WeakSet()
 
     async def __aenter__(self) -> Corpus:
         return self
 
     async def __aexit__(self, *_: object) -> None:
         for stream in list(self._streams):
-            await stream.aclose()
+            await stream.leave()
 
     async def describe(self) -> CorpusDescription:
         """Return what the corpus is, how much it has, and what each node holds of it."""
@@ -234,8 +237,9 @@ class Corpus:
         return Acknowledged(documents, changed)
 
     def _open(self, stream: AsyncGenerator[Result, None]) -> AsyncGenerator[Result, None]:
-        self._streams.add(stream)
-        return stream
+        opened = AsyncStream(stream)
+        self._streams.add(opened)
+        return opened
 
 
 async def _flat(stream: AsyncGenerator[Iterable[Match], None]) -> AsyncGenerator[Match, None]:

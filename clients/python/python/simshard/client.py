@@ -17,6 +17,7 @@ from simshard._client import corpora, threads
 from simshard._client.arrow import Table, match_rows, match_schema
 from simshard._client.columns import Columns, Source
 from simshard._client.corpora import CorpusDescription, CorpusInfo, NodeInfo
+from simshard._client.leaving import Stream
 from simshard._client.messages import (
     Acknowledged,
     Match,
@@ -106,6 +107,8 @@ class Client:
 class Corpus:
     """A corpus of a cluster. A ``with`` block ends the streams that are still open when it is left.
 
+    Reading on is an error then.
+
     Columns are any iterables, read and checked as batches need them. Fingerprints are numbers of 64 bits without a
     sign, or a NumPy array of ``uint64``. Those that are in memory are checked before anything is sent.
     """
@@ -114,14 +117,14 @@ class Corpus:
         self.name = name
         self._connection = connection
         self._settings = settings
-        self._streams: weakref.WeakSet[Generator[Any, None, None]] = weakref.WeakSet()
+        self._streams: weakref.WeakSet[Stream[Any]] = weakref.WeakSet()
 
     def __enter__(self) -> Corpus:
         return self
 
     def __exit__(self, *_: object) -> None:
         for stream in list(self._streams):
-            stream.close()
+            stream.leave()
 
     def describe(self) -> CorpusDescription:
         """Return what the corpus is, how much it has, and what each node holds of it."""
@@ -235,8 +238,9 @@ class Corpus:
         return Acknowledged(documents, changed)
 
     def _open(self, stream: Generator[Result, None, None]) -> Generator[Result, None, None]:
-        self._streams.add(stream)
-        return stream
+        opened = Stream(stream)
+        self._streams.add(opened)
+        return opened
 
 
 def _flat(stream: Generator[Iterable[Match], None, None]) -> Generator[Match, None, None]:

@@ -226,6 +226,8 @@ def _strings(values: Any, what: str, counts_bytes: bool) -> _Column:
 def _fingerprints(values: Any) -> _Column:
     if isinstance(values, AsyncIterable):
         return _Awaited(values, counts_bytes=False)
+    if isinstance(values, str | bytes | bytearray):
+        raise TypeError(f"fingerprints are numbers, not {type(values).__name__}")
     is_known = isinstance(values, list | tuple | np.ndarray)
     if is_known or any(hasattr(values, name) for name in ("__array__", "__arrow_c_stream__", "__arrow_c_array__")):
         return _Known(to_fingerprints(values))
