@@ -3,6 +3,7 @@
 use std::io;
 use std::ops::ControlFlow;
 use std::panic::resume_unwind;
+use std::process;
 use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, SyncSender};
 use std::thread::{self, JoinHandle};
@@ -29,6 +30,8 @@ pub(crate) struct PairBatches {
     batches: Mutex<Receiver<Vec<u64>>>,
     search: Mutex<Option<JoinHandle<()>>>,
     interrupted: Arc<Interrupted>,
+    /// The process that searches. A child of `fork` has none of its threads.
+    process: u32,
 }
 
 /// The pairs that `find_pairs` gives, in the same order, in batches of this many.
@@ -56,6 +59,7 @@ pub(crate) fn pair_batches(
         batches: Mutex::new(batches),
         search: Mutex::new(Some(thread)),
         interrupted,
+        process: process::id(),
     })
 }
 
@@ -94,6 +98,11 @@ impl PairBatches {
     }
 
     fn __next__<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyArray2<u64>>>> {
+        if process::id() != self.process {
+            return Err(PyRuntimeError::new_err(
+                "the search was begun before this process was forked from another: begin it again",
+            ));
+        }
         loop {
             match py.detach(|| self.batches.lock().recv_timeout(INTERVAL)) {
                 Ok(numbers) => return as_pairs(py, numbers).map(Some),

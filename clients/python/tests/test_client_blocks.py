@@ -102,5 +102,5 @@ def test_reading_on_is_an_error_with_asyncio(client: Client, shared_server: Serv
 def test_bytes_are_no_fingerprints(client: Client) -> None:
     corpus: Any = client.corpus("blocks")
     for wrong in (b"abc", bytearray(b"abc"), "123"):
-        with pytest.raises(TypeError, match="fingerprints are numbers, not "):
+        with pytest.raises(TypeError, match="fingerprints are a list or a column of numbers, not "):
             corpus.insert(fingerprints=wrong)

@@ -80,11 +80,15 @@ def test_a_text_without_a_fingerprint_has_its_position_in_the_input(corpus: Corp
         ({"texts": TEXTS, "ids": iter(["a"] * 31)}, ValueError, "there are 30 texts, and more ids"),
         ({"fingerprints": [*range(30), -1]}, ValueError, "element 30: a fingerprint is a number from 0"),
         ({"fingerprints": iter([*range(30), 2**64])}, ValueError, "element 30: a fingerprint is a number"),
-        ({"fingerprints": iter([*range(30), 1.0])}, ValueError, "element 30: 'float'"),
-        ({"fingerprints": ["1"]}, ValueError, "element 0: 'str'"),
+        (
+            {"fingerprints": iter([*range(30), 1.0])},
+            ValueError,
+            "element 30: a fingerprint is a whole number, not a value of type float",
+        ),
+        ({"fingerprints": ["1"]}, ValueError, "element 0: a fingerprint is a whole number, not a value of type str"),
         ({"fingerprints": np.array([1, 2])}, ValueError, "uint64, not int64"),
         ({"fingerprints": np.array([1.0])}, ValueError, "uint64, not float64"),
-        ({"fingerprints": 7}, TypeError, "not iterable"),
+        ({"fingerprints": 7}, TypeError, "not a value of type int"),
     ],
 )
 def test_wrong_columns_are_refused(corpus: Corpus, columns: dict[str, Any], error: type[Exception], says: str) -> None:

@@ -162,7 +162,7 @@ def test_tasks_that_are_cancelled_and_clients_that_are_closed_end_their_streams(
         found = corpus.find(fingerprints=itertools.count())
         assert (await anext(found)).query == 0
         await client.close()
-        with pytest.raises(simshard.SimshardError, match="the client was closed"):
+        with pytest.raises(simshard.SimshardError, match="the client is closed"):
             async for _ in found:
                 pass
         names = [task.get_coro().__qualname__ for task in asyncio.all_tasks()]

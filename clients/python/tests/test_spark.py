@@ -36,7 +36,7 @@ def frame(spark: Any, fingerprints: Fingerprints) -> Any:
 
 
 @pytest.mark.parametrize("prefix_bits", [0, 20])
-@pytest.mark.parametrize(("heavy_rows", "links_a_task"), [(50, 200), (10**6, 10**6)])
+@pytest.mark.parametrize(("heavy_rows", "links_a_task"), [(50, 200), (1500, 10**6), (10**6, 10**6)])
 def test_pairs_and_clusters_are_those_of_the_engine(
     spark: Any, monkeypatch: pytest.MonkeyPatch, prefix_bits: int, heavy_rows: int, links_a_task: int
 ) -> None:

@@ -115,8 +115,16 @@ def is_arrow(values: Any) -> bool:
     return hasattr(values, "__arrow_c_stream__") or hasattr(values, "__arrow_c_array__")
 
 
-def numbers(values: Any) -> npt.NDArray[Any]:
-    """Return a copy of a column of numbers, or of the only column of a table."""
+def check_missing(is_missing: npt.NDArray[np.bool_], how: str, first: int = 0) -> None:
+    """Raise an error with the position of the first fingerprint that is missing, counted from ``first``."""
+    places = np.flatnonzero(is_missing)
+    if len(places):
+        more = f", and {len(places) - 1} others" if len(places) > 1 else ""
+        raise ValueError(f"element {first + int(places[0])} is {how}{more}: drop such fingerprints first")
+
+
+def numbers(values: Any, first: int = 0) -> npt.NDArray[Any]:
+    """Return a copy of a column of numbers, or of the only column of a table. Errors count them from ``first``."""
     field, chunks = _column(values, None)
     if field.format == "n" and not sum(chunk.length for chunk in chunks):
         return np.empty(0, np.uint64)
@@ -124,18 +132,16 @@ def numbers(values: Any) -> npt.NDArray[Any]:
         raise ValueError("fingerprints are uint64, not numbers of a dictionary: decode them first")
     if field.format not in _NUMBERS:
         raise ValueError(f"fingerprints are uint64, not {_described(field)}")
-    nulls = sum(int(chunk.is_null().sum()) for chunk in chunks)
-    if nulls:
-        raise ValueError(f"{nulls} fingerprints are null: drop them first")
+    check_missing(np.concatenate([np.empty(0, np.bool_), *(chunk.is_null() for chunk in chunks)]), "null", first)
     dtype = np.dtype(_NUMBERS[field.format])
     return np.concatenate([np.empty(0, dtype), *(chunk.buffer(1, dtype) for chunk in chunks)])
 
 
-def texts(values: Any, name: str | None = None) -> Texts:
+def texts(values: Any, name: str | None = None, what: str = "text") -> Texts:
     """Return a column of texts: that with the name, or the only one."""
     field, chunks = _column(values, name)
     if (field.dictionary or field).format not in ("u", "U", "vu", "n"):
-        raise ValueError(f"texts are strings, not {_described(field.dictionary or field)}")
+        raise ValueError(f"{what}s are strings, not {_described(field.dictionary or field)}")
     return _joined([_texts_of(field, chunk) for chunk in chunks])
 
 

@@ -17,7 +17,7 @@ from simshard._parts import Keys, Leads, forest
 from simshard._texts import fingerprints_of
 
 HEAVY_ROWS = 1_000_000
-"""A part with more fingerprints is cut further."""
+"""A part with more fingerprints is cut further. A whole set with fewer is one part, as its parts would take longer."""
 
 ROWS_A_TASK = 2_000_000
 LINKS_A_TASK = 4_000_000

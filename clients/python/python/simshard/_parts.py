@@ -40,14 +40,17 @@ class Lead(NamedTuple):
 
 
 class Leads:
-    """The leads of a distance: those with one block first, then those with two."""
+    """The leads of a distance: those with one block first, then those with two.
 
-    def __init__(self, distance: int) -> None:
+    A set that ``is_whole`` is one part: its only lead has no block.
+    """
+
+    def __init__(self, distance: int, is_whole: bool = False) -> None:
         if not 0 <= distance < BITS:
             raise ValueError(f"a distance is from 0 to {BITS - 1}, not {distance}")
         self.distance = distance
-        every = (1 << BITS) - 1
-        self.first = list(_leads(every, distance + 1, Lead(0, ())))
+        every, none = (1 << BITS) - 1, Lead(0, ())
+        self.first = [none] if is_whole else list(_leads(every, distance + 1, none))
         self.second = [second for first in self.first for second in _leads(every & ~first.agree, distance + 1, first)]
 
     def lead(self, number: int) -> Lead:

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from simshard import _simshard
 from simshard._arrow import Texts
-from simshard._inputs import Fingerprints, to_count, to_fingerprint, to_fingerprints, to_texts
+from simshard._inputs import Fingerprints, to_count, to_fingerprint, to_fingerprints, to_name, to_texts
 
 
 def recipes() -> list[str]:
@@ -30,12 +30,14 @@ def fingerprint(
     position of the first, unless ``missing`` is a number that stands for them. ``find_clusters`` puts all of these
     into one cluster; ``dedup`` keeps each such row.
     """
-    fingerprints, without = fingerprints_of(to_texts(texts), recipe)
+    if missing != "raise":
+        missing = to_fingerprint(missing)
+    fingerprints, without = fingerprints_of(to_texts(texts), to_name(recipe, "recipe"))
     if without and missing == "raise":
         more = f", nor have {len(without) - 1} others" if len(without) > 1 else ""
         raise ValueError(f"text {without[0]} has no fingerprint by recipe {recipe}{more}")
     if without:
-        fingerprints[without] = to_fingerprint(missing)
+        fingerprints[without] = missing
     return fingerprints
 
 

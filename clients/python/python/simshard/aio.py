@@ -30,6 +30,7 @@ from simshard._client.messages import (
     removing,
 )
 from simshard._client.settings import File, Settings, access_of
+from simshard._inputs import to_name
 
 __all__ = ["Acknowledged", "Client", "Corpus", "CorpusDescription", "CorpusInfo", "Match", "NodeInfo"]
 
@@ -87,21 +88,21 @@ class Client:
     ) -> CorpusInfo:
         """Create a corpus. More ``blocks`` make more tables: they take memory, and leave fewer candidates."""
         steps = corpora.create_corpus(self._settings, name, blocks, distance, recipe)
-        return await tasks.run(self._connection.channel, self._settings.address, steps)
+        return await tasks.run(self._connection, self._settings.address, steps)
 
     async def delete_corpus(self, name: str) -> None:
         """Delete a corpus and all its documents."""
-        await tasks.run(self._connection.channel, self._settings.address, corpora.delete_corpus(self._settings, name))
+        await tasks.run(self._connection, self._settings.address, corpora.delete_corpus(self._settings, name))
 
     async def list_corpora(self) -> list[CorpusInfo]:
         """Return all corpora, by name."""
         steps = corpora.list_corpora(self._settings, time.monotonic)
-        return await tasks.run(self._connection.channel, self._settings.address, steps)
+        return await tasks.run(self._connection, self._settings.address, steps)
 
     async def describe_corpus(self, name: str) -> CorpusDescription:
         """Return what a corpus is, how much it has, and what each node holds of it."""
         steps = corpora.describe_corpus(self._settings, time.monotonic, name)
-        return await tasks.run(self._connection.channel, self._settings.address, steps)
+        return await tasks.run(self._connection, self._settings.address, steps)
 
 
 class Corpus:
@@ -114,7 +115,7 @@ class Corpus:
     """
 
     def __init__(self, connection: tasks.Connection, name: str, settings: Settings) -> None:
-        self.name = name
+        self.name = to_name(name, "the name of a corpus")
         self._connection = connection
         self._settings = settings
         self._streams: weakref.WeakSet[AsyncStream[Any]] = weakref.WeakSet()
@@ -129,7 +130,7 @@ class Corpus:
     async def describe(self) -> CorpusDescription:
         """Return what the corpus is, how much it has, and what each node holds of it."""
         steps = corpora.describe_corpus(self._settings, time.monotonic, self.name)
-        return await tasks.run(self._connection.channel, self._settings.address, steps)
+        return await tasks.run(self._connection, self._settings.address, steps)
 
     async def insert(
         self,
@@ -220,7 +221,7 @@ class Corpus:
         return self._open(self._stream(method, Table(table, text, fingerprint)))
 
     def _stream(self, method: Method[Result], source: Source) -> AsyncGenerator[Result, None]:
-        return tasks.stream(self._connection.channel, self._settings, method, source)
+        return tasks.stream(self._connection, self._settings, method, source)
 
     async def _change(
         self,

@@ -31,7 +31,7 @@ from simshard._client.messages import (
     removing,
 )
 from simshard._client.settings import File, Settings, access_of
-from simshard._inputs import import_pyarrow
+from simshard._inputs import import_pyarrow, to_name
 
 __all__ = ["Acknowledged", "Client", "Corpus", "CorpusDescription", "CorpusInfo", "Match", "NodeInfo"]
 
@@ -114,7 +114,7 @@ class Corpus:
     """
 
     def __init__(self, connection: threads.Connection, name: str, settings: Settings) -> None:
-        self.name = name
+        self.name = to_name(name, "the name of a corpus")
         self._connection = connection
         self._settings = settings
         self._streams: weakref.WeakSet[Stream[Any]] = weakref.WeakSet()

@@ -69,6 +69,11 @@ class SimshardError(Exception):
         self.args = (self.message,)
         self.violations = [Violation(moved(field), moved(text)) for field, text in self.violations]
 
+    def is_of_query(self, position: int) -> None:
+        """Say which query of the input it is about."""
+        self.message = f"query {position}: {self.message}"
+        self.args = (self.message,)
+
 
 class NoRouter(SimshardError):
     """No router answers at the address."""

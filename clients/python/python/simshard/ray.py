@@ -3,9 +3,9 @@
 Columns of fingerprints are of Arrow's type ``uint64``, or ``int64`` in two's complement, as Spark writes them. What is
 added is ``uint64``.
 
-No worker holds the set: it is cut into parts that find their own pairs. Each fingerprint goes to ``distance`` + 1 of
-them, and to more where very many agree in a block. For clusters, each machine holds one link of 16 bytes for each
-fingerprint that is near another.
+No worker holds a set of more than a million fingerprints: it is cut into parts that find their own pairs. Each goes to
+``distance`` + 1 of them, and to more where very many agree in a block. For clusters, each machine holds one link of 16
+bytes for each fingerprint that is near another.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from ray.data import Dataset
 
 Step = Callable[[Batches], Iterator[pa.RecordBatch]]
+PartStep = Callable[[Batches, Leads], Iterator[pa.RecordBatch]]
 
 _ROWS_A_BATCH = 1 << 20
 _TASKS_A_PROCESSOR = 2
@@ -48,8 +49,7 @@ def find_pairs(ds: Dataset, fingerprint: str = "fingerprint", *, distance: int =
     ``a`` is the smaller one. Rows without a fingerprint count for nothing.
     """
     _check_fingerprints(ds, fingerprint)
-    leads = Leads(distance)
-    return _map_parts(ds, fingerprint, leads, partial(_arrow_parts.pairs_of, leads=leads), unsigned=["a", "b"])
+    return _map_parts(ds, fingerprint, distance, _arrow_parts.pairs_of, unsigned=["a", "b"])
 
 
 def find_clusters(
@@ -61,8 +61,7 @@ def find_clusters(
     is its own cluster. Rows without a fingerprint have none.
     """
     _check_fingerprints(ds, fingerprint, into)
-    leads = Leads(distance)
-    links = _map_parts(ds, fingerprint, leads, partial(_arrow_parts.links_of, leads=leads)).materialize()
+    links = _map_parts(ds, fingerprint, distance, _arrow_parts.links_of).materialize()
     tasks = tasks_of(links.count(), _arrow_parts.LINKS_A_TASK)
     while tasks > 1:
         links = _map(links.repartition(tasks), _arrow_parts.merged).materialize()
@@ -87,11 +86,12 @@ def find_clusters(
 def _map_parts(
     ds: Dataset,
     fingerprint: str,
-    leads: Leads,
-    step: Step,
+    distance: int,
+    step: PartStep,
     unsigned: Sequence[str] = (),
 ) -> Dataset:
     """Take a step with the parts of a set: those of one part are in one batch."""
+    leads = Leads(distance)
 
     def distinct(batches: Batches) -> Iterator[pa.RecordBatch]:
         for batch in batches:
@@ -105,16 +105,19 @@ def _map_parts(
         # Ray groups no dataset without rows.
         none = pa.array([], pa.uint64() if unsigned else pa.int64())
         return ray.data.from_arrow(pa.table({"a": none, "b": none}))
+    is_whole = count <= _arrow_parts.HEAVY_ROWS
+    if is_whole:
+        leads = Leads(distance, is_whole)
     usual = int(ray.cluster_resources().get("CPU", 1)) * _TASKS_A_PROCESSOR
-    tasks = max(tasks_of(count * len(leads.first), _arrow_parts.ROWS_A_TASK), usual)
-    heavy = _heavy(fingerprints, leads, tasks) if count > _arrow_parts.HEAVY_ROWS else np.empty(0, np.int64)
+    tasks = 1 if is_whole else max(tasks_of(count * len(leads.first), _arrow_parts.ROWS_A_TASK), usual)
+    heavy = np.empty(0, np.int64) if is_whole else _heavy(fingerprints, leads, tasks)
 
     def rows(batches: Batches) -> Iterator[pa.RecordBatch]:
         for batch in _arrow_parts.rows_of(batches, leads, heavy):
             yield _with_task(batch, tasks)
 
     parts = _map(fingerprints, rows, rows=_ROWS_A_BATCH)
-    return _map_tasks(parts, step, tasks, unsigned)
+    return _map_tasks(parts, lambda batches: step(batches, leads), tasks, unsigned)
 
 
 def _heavy(fingerprints: Dataset, leads: Leads, tasks: int) -> Keys:

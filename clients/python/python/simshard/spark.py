@@ -3,9 +3,9 @@
 Fingerprints are of Spark's type ``long``, which has a sign: those above 2**63 are negative (two's complement). The
 workers need this package, pandas and pyarrow.
 
-No worker holds the set: it is cut into parts that find their own pairs. Each fingerprint goes to ``distance`` + 1 of
-them, and to more where very many agree in a block. For clusters, one worker holds one link of 16 bytes for each
-fingerprint that is near another.
+No worker holds a set of more than a million rows: it is cut into parts that find their own pairs. Each fingerprint goes
+to ``distance`` + 1 of them, and to more where very many agree in a block. For clusters, one worker holds one link of 16
+bytes for each fingerprint that is near another.
 """
 
 from __future__ import annotations
@@ -42,9 +42,8 @@ def find_pairs(df: DataFrame, fingerprint: str = "fingerprint", *, distance: int
 
     ``a`` is the smaller one as a number without a sign. Rows without a fingerprint count for nothing.
     """
-    leads = Leads(distance)
-    find = partial(_arrow_parts.pairs_of, leads=leads)
-    return _parts(df, fingerprint, leads).mapInArrow(find, "a long, b long")
+    parts, leads = _parts(df, fingerprint, distance)
+    return parts.mapInArrow(partial(_arrow_parts.pairs_of, leads=leads), "a long, b long")
 
 
 def find_clusters(
@@ -58,9 +57,8 @@ def find_clusters(
     from pyspark.sql import functions as F
 
     _check_new(df, into)
-    leads = Leads(distance)
-    link = partial(_arrow_parts.links_of, leads=leads)
-    links = _parts(df, fingerprint, leads).mapInArrow(link, "a long, b long").persist()
+    parts, leads = _parts(df, fingerprint, distance)
+    links = parts.mapInArrow(partial(_arrow_parts.links_of, leads=leads), "a long, b long").persist()
     tasks = tasks_of(links.count(), _arrow_parts.LINKS_A_TASK)
     while tasks > 1:
         before, links = links, links.repartition(tasks).mapInArrow(_arrow_parts.merged, "a long, b long").persist()
@@ -76,17 +74,22 @@ def find_clusters(
     return rows.select(df["*"], F.coalesce(found[_quoted(into)], fingerprints).alias(into))
 
 
-def _parts(df: DataFrame, fingerprint: str, leads: Leads) -> DataFrame:
-    """Return the fingerprints with their parts: those of one part are in one task."""
+def _parts(df: DataFrame, fingerprint: str, distance: int) -> tuple[DataFrame, Leads]:
+    """Return the fingerprints with their parts, those of one part in one task, and the leads that cut them."""
+    leads = Leads(distance)
     column = df[_quoted(fingerprint)].cast("long").alias("fingerprint")
-    distinct = df.select(column).where("fingerprint is not null").distinct()
+    fingerprints = df.select(column).where("fingerprint is not null")
+    if fingerprints.count() <= _arrow_parts.HEAVY_ROWS:
+        whole = fingerprints.selectExpr("0S as lead", "0L as key", "fingerprint")
+        return whole.repartition(1), Leads(distance, is_whole=True)
+    distinct = fingerprints.distinct()
     count = distinct.count()
     usual = int(df.sparkSession.conf.get("spark.sql.shuffle.partitions", "200") or 200)
     tasks = max(tasks_of(count * len(leads.first), _arrow_parts.ROWS_A_TASK), usual)
     heavy = _heavy(distinct, leads) if count > _arrow_parts.HEAVY_ROWS else np.empty(0, np.int64)
     rows = partial(_arrow_parts.rows_of, leads=leads, heavy=heavy)
     parts = distinct.mapInArrow(rows, "lead short, key long, fingerprint long")
-    return parts.repartition(tasks, "lead", "key")
+    return parts.repartition(tasks, "lead", "key"), leads
 
 
 def _heavy(distinct: DataFrame, leads: Leads) -> Keys:

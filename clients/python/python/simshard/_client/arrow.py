@@ -20,16 +20,20 @@ class Table:
         if (text is None) == (fingerprint is None):
             raise TypeError("name the column of texts or that of fingerprints, one of the two")
         self._text, self._fingerprint, self._id = text, fingerprint, id
-        self._reader = _reader(table)
-        names = self._reader.schema.names
+        reader = _reader(table)
+        names = reader.schema.names
         for name in (text, fingerprint, id):
             if name is not None and name not in names:
                 raise ValueError(f"the table has no column {name!r}, but {', '.join(names)}")
+        self._rows: Any = self._checked(reader)
+        if _is_in_memory(table):
+            # Nothing is sent of a table that has an error anywhere.
+            self._rows = list(self._rows)
 
     def batches(self, settings: Settings) -> Iterator[Batch]:
         """Yield the batches of all rows."""
         first = 0
-        for rows in self._reader:
+        for rows in self._rows:
             for start in range(0, rows.num_rows, settings.batch_size):
                 part = rows.slice(start, settings.batch_size)
                 ids = [] if self._id is None else part.column(self._id).to_pylist()
@@ -39,10 +43,38 @@ class Table:
                     yield from cut(to_fingerprints(part.column(self._fingerprint)), ids, first + start, settings)
             first += rows.num_rows
 
+    def _checked(self, reader: Any) -> Iterator[Any]:
+        """Yield the rows, once their columns are what they have to be."""
+        first = 0
+        for rows in reader:
+            if self._fingerprint is not None:
+                to_fingerprints(rows.column(self._fingerprint), first)
+            for name, what in ((self._text, "text"), (self._id, "id")):
+                if name is not None:
+                    _check_strings(rows.column(name), what, first)
+            yield rows
+            first += rows.num_rows
+
     async def batches_async(self, settings: Settings) -> AsyncIterator[Batch]:
         """Yield the batches of all rows."""
         for batch in self.batches(settings):
             yield batch
+
+
+def _is_in_memory(table: Any) -> bool:
+    """Return whether all rows of a table are there already: of pyarrow, polars or pandas."""
+    pa = import_pyarrow()
+    return isinstance(table, pa.Table | pa.RecordBatch) or hasattr(table, "__dataframe__")
+
+
+def _check_strings(column: Any, what: str, first: int) -> None:
+    pa = import_pyarrow()
+    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+    if not any(is_of(kind) for is_of in (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)):
+        raise ValueError(f"{what}s are strings, not {column.type}")
+    if column.null_count:
+        place = first + column.is_null().index(True).as_py()
+        raise ValueError(f"{what} {place} is null: drop such rows first")
 
 
 def _reader(table: Any) -> Any:

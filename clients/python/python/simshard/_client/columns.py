@@ -14,7 +14,7 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 
 from simshard._client.settings import Settings
-from simshard._inputs import Fingerprints, to_fingerprints, to_strings
+from simshard._inputs import Fingerprints, check_iterable, check_order, to_fingerprints, to_strings
 
 Keys: TypeAlias = "list[str] | Fingerprints"
 """Texts, or fingerprints: the one of the two columns that a request has."""
@@ -112,6 +112,8 @@ class Columns:
 
     def batches(self, settings: Settings) -> Iterator[Batch]:
         """Yield the batches. The columns must not be asynchronous."""
+        if isinstance(self._keys, _Awaited) or isinstance(self._ids, _Awaited):
+            raise TypeError("this client does not await its input: use simshard.aio for asynchronous iterables")
         first = 0
         while True:
             keys: Any = self._keys.take(settings.batch_size, settings.batch_bytes)
@@ -215,20 +217,22 @@ _Column: TypeAlias = "_Known | _Iterated | _Awaited"
 
 
 def _strings(values: Any, what: str, counts_bytes: bool) -> _Column:
+    check_order(values, f"{what}s")
     if isinstance(values, AsyncIterable):
         return _Awaited(values, counts_bytes)
     is_known = isinstance(values, str | bytes | list | tuple)
     if is_known or any(hasattr(values, name) for name in ("__arrow_c_stream__", "__arrow_c_array__")):
         return _Known(to_strings(values, what))
+    check_iterable(values, f"{what}s", "strings")
     return _Iterated(values, counts_bytes)
 
 
 def _fingerprints(values: Any) -> _Column:
     if isinstance(values, AsyncIterable):
         return _Awaited(values, counts_bytes=False)
-    if isinstance(values, str | bytes | bytearray):
-        raise TypeError(f"fingerprints are numbers, not {type(values).__name__}")
+    check_order(values, "fingerprints")
     is_known = isinstance(values, list | tuple | np.ndarray)
     if is_known or any(hasattr(values, name) for name in ("__array__", "__arrow_c_stream__", "__arrow_c_array__")):
         return _Known(to_fingerprints(values))
+    check_iterable(values, "fingerprints", "numbers")
     return _Iterated(values, counts_bytes=False)

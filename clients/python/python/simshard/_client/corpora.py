@@ -9,7 +9,7 @@ from typing import Any
 
 from simshard._client.retry import UnarySteps, once, repeated
 from simshard._client.settings import Settings
-from simshard._inputs import to_blocks, to_distance
+from simshard._inputs import to_blocks, to_distance, to_name
 from simshard.v1 import corpus_service_pb2 as pb
 
 Clock = Callable[[], float]
@@ -59,6 +59,7 @@ class CorpusDescription:
 def create_corpus(settings: Settings, name: str, blocks: int, distance: int, recipe: str) -> UnarySteps[CorpusInfo]:
     """Create a corpus. Not repeated."""
     blocks, distance = to_blocks(blocks), to_distance(distance)
+    name, recipe = _name(name), to_name(recipe, "recipe")
     request = pb.CreateCorpusRequest(name=name, blocks=blocks, distance=distance, recipe=recipe)
     answer = yield from once(settings, "CreateCorpus", request)
     return _info(answer.corpus)
@@ -66,7 +67,7 @@ def create_corpus(settings: Settings, name: str, blocks: int, distance: int, rec
 
 def delete_corpus(settings: Settings, name: str) -> UnarySteps[None]:
     """Delete a corpus. Not repeated."""
-    yield from once(settings, "DeleteCorpus", pb.DeleteCorpusRequest(name=name))
+    yield from once(settings, "DeleteCorpus", pb.DeleteCorpusRequest(name=_name(name)))
 
 
 def list_corpora(settings: Settings, clock: Clock) -> UnarySteps[list[CorpusInfo]]:
@@ -83,11 +84,15 @@ def list_corpora(settings: Settings, clock: Clock) -> UnarySteps[list[CorpusInfo
 
 def describe_corpus(settings: Settings, clock: Clock, name: str) -> UnarySteps[CorpusDescription]:
     """Describe a corpus and what each node holds of it."""
-    answer = yield from repeated(settings, clock, "GetCorpus", pb.GetCorpusRequest(name=name))
+    answer = yield from repeated(settings, clock, "GetCorpus", pb.GetCorpusRequest(name=_name(name)))
     counts = [
         getattr(answer, field) if answer.HasField(field) else None for field in ("document_count", "fingerprint_count")
     ]
     return CorpusDescription(_info(answer.corpus), counts[0], counts[1], list(map(_node, answer.nodes)))
+
+
+def _name(name: Any) -> str:
+    return to_name(name, "the name of a corpus")
 
 
 def _info(corpus: Any) -> CorpusInfo:

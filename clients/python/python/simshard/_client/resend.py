@@ -189,6 +189,8 @@ class Resending(Generic[Result]):
             pause = self._patience.after_failure(began, now, error.retry_after)
         if pause is None:
             error.count_from(self._window[0].first)
+            if isinstance(error, AnswerTooLarge):
+                error.is_of_query(self._window[0].first)
             raise error
         self._failure = error
         yield Pause(pause)

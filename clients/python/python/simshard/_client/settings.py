@@ -9,7 +9,7 @@ from os import PathLike, fspath
 from pathlib import Path
 from re import fullmatch
 
-from simshard._inputs import MOST_COUNT, to_count
+from simshard._inputs import MOST_COUNT, to_count, to_name
 
 File = str | PathLike[str]
 """The path of a file."""
@@ -44,6 +44,7 @@ class Settings:
     """The recipe that every corpus must have; empty for any."""
 
     def __post_init__(self) -> None:
+        to_name(self.recipe, "recipe")
         for name, most in (("window", MOST_COUNT), ("batch_size", MAX_BATCH), ("batch_bytes", 15 << 20)):
             to_count(getattr(self, name), name, least=1, most=most)
         for name in ("timeout", "patience"):
@@ -116,7 +117,7 @@ def target_of(address: str) -> str:
     """Return the host and port of an address: ``host:7460``, or the URL that a router prints."""
     host = address.removeprefix("http://").removeprefix("https://").removesuffix("/")
     port = host.rpartition(":")[2]
-    if "/" in host or not fullmatch("[0-9]{1,5}", port) or int(port) > MOST_PORT:
+    if not fullmatch("[^/ \t\r\n]+:[0-9]{1,5}", host) or not 1 <= int(port) <= MOST_PORT:
         raise ValueError(
             f"{address!r} is no address such as 127.0.0.1:7460, http://127.0.0.1:7460 or, with TLS, https://router:7460"
         )

@@ -15,7 +15,7 @@ from simshard._client.messages import Method, Result
 from simshard._client.resend import Answered, Ended, Event, Give, Open, Pause, Resending, Send, Wait
 from simshard._client.retry import Call, T, UnarySteps
 from simshard._client.settings import Access, Settings, target_of
-from simshard._client.wire import OPTIONS, closed, credentials_of, early_end, error_of, method_of
+from simshard._client.wire import OPTIONS, Origin, closed, credentials_of, early_end, error_of, method_of
 from simshard.errors import SimshardError
 
 END = grpc.aio.EOF  # type: ignore[attr-defined]
@@ -29,14 +29,27 @@ class Connection:
         self._target = target_of(address)
         self._credentials = credentials_of(access)
         self._channel: Any = None
+        self._origin = Origin()
+        self._loop: asyncio.AbstractEventLoop | None = None
         self._is_closed = False
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether it was closed."""
+        return self._is_closed
 
     @property
     def channel(self) -> Any:
         """The channel."""
         if self._is_closed:
             raise closed()
-        if self._channel is None:
+        loop = asyncio.get_running_loop()
+        if self._channel is not None:
+            self._origin.check()
+            if loop is not self._loop:
+                raise SimshardError("the client is of the event loop that used it first: make one in each")
+        else:
+            self._origin, self._loop = Origin(), loop
             if self._credentials is None:
                 self._channel = grpc.aio.insecure_channel(self._target, options=OPTIONS)
             else:
@@ -44,22 +57,40 @@ class Connection:
         return self._channel
 
     async def close(self) -> None:
-        """Close the channel, if it was used."""
+        """Close the channel, if this event loop has used it."""
         self._is_closed = True
-        if self._channel is not None:
+        if self._channel is not None and self._loop is asyncio.get_running_loop():
             await self._channel.close()
 
+    async def ask(self, call: Call, address: str) -> Any:
+        """Make a request; return its answer."""
+        try:
+            return await method_of(self.channel, call.method)(call.request, timeout=call.timeout)
+        except grpc.RpcError as failure:
+            raise closed() if self._is_closed else error_of(failure, address) from None
+        except (grpc.aio.UsageError, asyncio.CancelledError):
+            # To close a channel cancels what waits for it, as if its task was cancelled.
+            if self._is_closed and not _is_cancelled():
+                raise closed() from None
+            raise
 
-async def run(channel: Any, address: str, steps: UnarySteps[T]) -> T:
+
+def _is_cancelled() -> bool:
+    """Return whether the task is to end. Python knows since 3.11."""
+    task: Any = asyncio.current_task()
+    return hasattr(task, "cancelling") and task.cancelling() > 0
+
+
+async def run(connection: Connection, address: str, steps: UnarySteps[T]) -> T:
     """Do the steps of a request; return what it brings."""
     try:
         step = next(steps)
         while True:
             if isinstance(step, Call):
                 try:
-                    answer = await method_of(channel, step.method)(step.request, timeout=step.timeout)
-                except grpc.RpcError as failure:
-                    step = steps.throw(error_of(failure, address))
+                    answer = await connection.ask(step, address)
+                except SimshardError as failure:
+                    step = steps.throw(failure)
                 else:
                     step = steps.send(answer)
             else:
@@ -71,12 +102,12 @@ async def run(channel: Any, address: str, steps: UnarySteps[T]) -> T:
 
 
 async def stream(
-    channel: Any, settings: Settings, method: Method[Result], source: Source
+    connection: Connection, settings: Settings, method: Method[Result], source: Source
 ) -> AsyncGenerator[Result, None]:
     """Send batches, and yield the result of each."""
     steps = Resending(method, settings, time.monotonic).steps()
     event: Event = None
-    async with aclosing(_Sending(channel, settings, method, source)) as sending:
+    async with aclosing(_Sending(connection, settings, method, source)) as sending:
         while True:
             try:
                 step = steps.send(event)
@@ -98,20 +129,20 @@ async def stream(
 class _Sending:
     """The source of batches, and the stream that is open, if one is."""
 
-    def __init__(self, channel: Any, settings: Settings, method: Method[Any], source: Source) -> None:
-        self._channel = channel
+    def __init__(self, connection: Connection, settings: Settings, method: Method[Any], source: Source) -> None:
+        self._connection = connection
         self._settings = settings
         self._method = method
         self._source = source.batches_async(settings)
         self._reading: asyncio.Task[Event] | None = None
         self._answering: asyncio.Task[Event] | None = None
         self._call: Any = None
-        self._batches: asyncio.Queue[Send] = asyncio.Queue()
+        self._batches: asyncio.Queue[Send | None] = asyncio.Queue()
 
     async def open(self) -> None:
         await self._leave()
         self._batches = asyncio.Queue()
-        self._call = method_of(self._channel, self._method.name)(self._messages(self._batches))
+        self._call = method_of(self._connection.channel, self._method.name)(self._messages(self._batches))
 
     def send(self, send: Send) -> None:
         self._batches.put_nowait(send)
@@ -142,26 +173,27 @@ class _Sending:
 
     async def _leave(self) -> None:
         """Leave the stream."""
+        # One that has ended by itself still waits for batches.
+        self._batches.put_nowait(None)
         if self._call is not None:
             self._call.cancel()
             self._call = None
         answering, self._answering = self._answering, None
         await _ended(answering)
 
-    async def _messages(self, batches: asyncio.Queue[Send]) -> AsyncIterator[Any]:
-        while True:
-            send = await batches.get()
+    async def _messages(self, batches: asyncio.Queue[Send | None]) -> AsyncIterator[Any]:
+        while (send := await batches.get()) is not None:
             yield self._method.message(send.batch, send.sequence)
 
     async def _answer(self, call: Any) -> Event:
         try:
             answer = await call.read()
         except grpc.RpcError as failure:
-            return error_of(failure, self._settings.address)
-        except asyncio.CancelledError:
+            return closed() if self._connection.is_closed else error_of(failure, self._settings.address)
+        except (grpc.aio.UsageError, asyncio.CancelledError):
             if self._call is not call:
                 raise
-            return SimshardError("the stream ended, as the client was closed")
+            return closed()
         return early_end(self._settings.address) if answer is END else Answered(answer)
 
     async def _batch(self) -> Event:

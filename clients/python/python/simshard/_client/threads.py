@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Generator, Iterator
 from queue import Empty, SimpleQueue
-from threading import Thread
+from threading import Lock, Thread
 from typing import Any
 
 import grpc
@@ -15,37 +15,56 @@ from simshard._client.messages import Method, Result
 from simshard._client.resend import Answered, Ended, Event, Give, Open, Pause, Resending, Send, Wait
 from simshard._client.retry import Call, T, UnarySteps
 from simshard._client.settings import Access, Settings, target_of
-from simshard._client.wire import OPTIONS, closed, credentials_of, early_end, error_of, method_of
+from simshard._client.wire import OPTIONS, Origin, closed, credentials_of, early_end, error_of, method_of
 from simshard.errors import SimshardError
 
 
 class Connection:
-    """A channel, which connects when it is first used."""
+    """A channel, which is made when it is first used."""
 
     def __init__(self, address: str, access: Access) -> None:
-        target, credentials = target_of(address), credentials_of(access)
-        if credentials is None:
-            self._channel = grpc.insecure_channel(target, options=OPTIONS)
-        else:
-            self._channel = grpc.secure_channel(target, credentials, options=OPTIONS)
+        self._target, self._credentials = target_of(address), credentials_of(access)
+        self._channel: Any = None
+        self._origin = Origin()
+        self._lock = Lock()
         self._is_closed = False
 
-    @property
-    def is_closed(self) -> bool:
-        """Whether it was closed."""
-        return self._is_closed
+    def call(self, method: str, messages: Any, **options: Any) -> Any:
+        """Call a method with a request or an iterator of them."""
+        channel = self._opened()
+        try:
+            return method_of(channel, method)(messages, **options)
+        except ValueError:
+            # Another thread has closed the channel meanwhile.
+            if self._is_closed:
+                raise closed() from None
+            raise
 
-    @property
-    def channel(self) -> grpc.Channel:
-        """The channel."""
-        if self._is_closed:
-            raise closed()
-        return self._channel
+    def error_of(self, failure: Any, address: str) -> SimshardError:
+        """Return why a call failed."""
+        return closed() if self._is_closed else error_of(failure, address)
 
     def close(self) -> None:
-        """Close the channel."""
-        self._is_closed = True
-        self._channel.close()
+        """Close the channel, if it was used."""
+        with self._lock:
+            self._is_closed = True
+            channel, self._channel = self._channel, None
+        if channel is not None:
+            channel.close()
+
+    def _opened(self) -> Any:
+        with self._lock:
+            if self._is_closed:
+                raise closed()
+            if self._channel is not None:
+                self._origin.check()
+                return self._channel
+            self._origin = Origin()
+            if self._credentials is None:
+                self._channel = grpc.insecure_channel(self._target, options=OPTIONS)
+            else:
+                self._channel = grpc.secure_channel(self._target, self._credentials, options=OPTIONS)
+            return self._channel
 
 
 def run(connection: Connection, address: str, steps: UnarySteps[T]) -> T:
@@ -55,9 +74,9 @@ def run(connection: Connection, address: str, steps: UnarySteps[T]) -> T:
         while True:
             if isinstance(step, Call):
                 try:
-                    answer = method_of(connection.channel, step.method)(step.request, timeout=step.timeout)
+                    answer = connection.call(step.method, step.request, timeout=step.timeout)
                 except grpc.RpcError as failure:
-                    step = steps.throw(error_of(failure, address))
+                    step = steps.throw(connection.error_of(failure, address))
                 else:
                     step = steps.send(answer)
             else:
@@ -121,7 +140,7 @@ class _Stream:
         # Each batch has one answer, so this holds a window of them at most.
         self._events: SimpleQueue[Event] = SimpleQueue()
         messages = (method.message(send.batch, send.sequence) for send in iter(self._batches.get, None))
-        self._answers = method_of(connection.channel, method.name)(messages)
+        self._answers = connection.call(method.name, messages)
         Thread(target=self._read, name="simshard answers", daemon=True).start()
 
     def send(self, send: Send) -> None:
@@ -143,6 +162,5 @@ class _Stream:
             for answer in self._answers:
                 self._events.put(Answered(answer))
         except grpc.RpcError as error:
-            is_closed = self._connection.is_closed
-            failure = closed() if is_closed else error_of(error, self._address)
+            failure = self._connection.error_of(error, self._address)
         self._events.put(failure)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from os import getpid
 from typing import Any
 
 import grpc
@@ -79,6 +80,21 @@ def credentials_of(access: Access) -> grpc.ChannelCredentials | None:
 def closed() -> SimshardError:
     """Return the error of a request of a client that is closed."""
     return SimshardError("the client is closed: make another one")
+
+
+class Origin:
+    """The process that made a channel. A child of ``fork`` has none of the threads that gRPC needs."""
+
+    def __init__(self) -> None:
+        self._process = getpid()
+
+    def check(self) -> None:
+        """Raise an error in a child of the process."""
+        if getpid() != self._process:
+            raise SimshardError(
+                "the client was connected before this process was forked from another: "
+                "make one after the fork, or start processes by `spawn`"
+            )
 
 
 def early_end(address: str) -> SimshardError:

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from simshard._corpus import Corpus
+from simshard._inputs import to_count
 from simshard._texts import fingerprint
 
 HashFunction = Callable[[bytes], bytes | int]
@@ -24,7 +25,10 @@ HashFunction = Callable[[bytes], bytes | int]
 _LETTERS = r"[\w\u4e00-\u9fcc]+"
 _RECIPE = "leonsim-4"
 _WIDTH = 4
-_BATCH = 4096
+_BATCH = 200
+"""How many features are summed up at once, as in the package: so the same numbers that are no integers are rounded."""
+_LARGE_WEIGHT = 50
+"""A feature of more than this weight is summed up alone."""
 _MOST_SHARED_BLOCKS = 6
 
 
@@ -43,8 +47,8 @@ class Simhash:
         hashfunc: HashFunction = _md5,
         log: logging.Logger | None = None,
     ) -> None:
-        if f % 8:
-            raise ValueError("f must be a multiple of 8")
+        if f < 8 or f % 8:
+            raise ValueError(f"f must be 8 or another multiple of 8, not {f}")
         self.f = f
         self.reg = reg
         self.hashfunc = hashfunc
@@ -78,42 +82,60 @@ class Simhash:
     def build_by_features(self, features: Iterable[Any]) -> None:
         """Take features: strings, pairs of a string and its weight, or a mapping from one to the other.
 
-        A string after a pair has the weight of that pair.
+        A string after a pair has the weight of that pair. No weight is below 0.
         """
         sums = np.zeros(self.f)
         total: float = 0
-        for hashes, weights in self._batches(features):
-            total += sum(weights)
-            octets = np.frombuffer(b"".join(hashes), np.uint8).reshape(len(hashes), -1)
-            sums += np.asarray(weights) @ np.unpackbits(octets, axis=1)
+        batch: list[tuple[bytes, float]] = []
+        for hashed, weight in self._weighted(features):
+            total += weight
+            if weight > _LARGE_WEIGHT or not isinstance(weight, int):
+                sums += _weights_of_bits([(hashed, weight)])
+                continue
+            batch.append((hashed, weight))
+            if len(batch) == _BATCH:
+                sums += _weights_of_bits(batch)
+                batch = []
+        if batch:
+            sums += _weights_of_bits(batch)
         self.value = int.from_bytes(np.packbits(sums > total / 2).tobytes(), "big")
 
-    def _batches(self, features: Iterable[Any]) -> Iterator[tuple[list[bytes], list[float]]]:
-        hashes: list[bytes] = []
-        weights: list[float] = []
+    def _weighted(self, features: Iterable[Any]) -> Iterator[tuple[bytes, float]]:
         weight: float = 1
         for feature in features.items() if isinstance(features, Mapping) else features:
             if not isinstance(feature, str):
                 feature, weight = feature
-            hashes.append(self._hash(feature))
-            weights.append(weight)
-            if len(hashes) == _BATCH:
-                yield hashes, weights
-                hashes, weights = [], []
-        if hashes:
-            yield hashes, weights
+                if weight < 0:
+                    raise ValueError(f"the weight of {feature!r} is {weight}: it must not be below 0")
+            yield self._hash(feature), weight
 
     def _hash(self, feature: str) -> bytes:
+        size = self.f // 8
         hashed = self.hashfunc(feature.encode())
         if isinstance(hashed, Integral):
-            return (int(hashed) & ((1 << self.f) - 1)).to_bytes(self.f // 8, "big")
-        return bytes(hashed)[-(self.f // 8) :]
+            return (int(hashed) & ((1 << self.f) - 1)).to_bytes(size, "big")
+        octets = bytes(hashed)
+        if len(octets) < size:
+            raise ValueError(f"f is {self.f}, and the hash function gives {8 * len(octets)} bits: give another one")
+        return octets[-size:]
 
     def distance(self, another: Simhash) -> int:
         """Return in how many bits two fingerprints of the same length differ."""
+        _check(another)
         if self.f != another.f:
             raise ValueError(f"one has {self.f} bits, the other {another.f}")
         return ((self.value ^ another.value) & ((1 << self.f) - 1)).bit_count()
+
+
+def _weights_of_bits(batch: list[tuple[bytes, float]]) -> Any:
+    """Return for each bit the weights of the hashes that have it, summed up."""
+    octets = np.frombuffer(b"".join(hashed for hashed, _ in batch), np.uint8).reshape(len(batch), -1)
+    return np.array([weight for _, weight in batch]) @ np.unpackbits(octets, axis=1)
+
+
+def _check(simhash: Any) -> None:
+    if not isinstance(getattr(simhash, "value", None), int) or not hasattr(simhash, "f"):
+        raise TypeError(f"give a Simhash, not a value of type {type(simhash).__name__}")
 
 
 class SimhashIndex:
@@ -127,7 +149,7 @@ class SimhashIndex:
         log: logging.Logger | None = None,
     ) -> None:
         self.f = f
-        self.k = k
+        self.k = to_count(k, "k")
         self.log = log or logging.getLogger("simhash")
         self._names: dict[int, set[str]] = {}
         # A match shares two blocks or more where there are few. Without a corpus, every object is looked at.
@@ -183,6 +205,7 @@ class SimhashIndex:
         return value
 
     def _value(self, simhash: Simhash) -> int:
+        _check(simhash)
         if simhash.f != self.f:
             raise ValueError(f"the index has {self.f} bits, the fingerprint {simhash.f}")
         return simhash.value & ((1 << self.f) - 1)

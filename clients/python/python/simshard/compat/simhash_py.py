@@ -57,7 +57,7 @@ def compute(hashes: Iterable[int]) -> int:
     count = 0
     rest = iter(hashes)
     while some := list(islice(rest, _BATCH)):
-        octets = to_fingerprints(some).astype(">u8").view(np.uint8).reshape(-1, _BITS // 8)
+        octets = to_fingerprints(some, count).astype(">u8").view(np.uint8).reshape(-1, _BITS // 8)
         ones += np.unpackbits(octets, axis=1).sum(axis=0, dtype=np.int64)
         count += len(some)
     return int.from_bytes(np.packbits(2 * ones > count).tobytes(), "big")
@@ -77,7 +77,7 @@ def find_all(hashes: Iterable[int], number_of_blocks: int, different_bits: int) 
 
 def find_clusters(hashes: Iterable[int], number_of_blocks: int, different_bits: int) -> list[set[int]]:
     """Return the sets of fingerprints that are near each other, directly or through others; none of one alone."""
-    distinct = list(dict.fromkeys(hashes))
+    distinct = list(dict.fromkeys(to_fingerprints(list(hashes)).tolist()))
     clusters: dict[int, set[int]] = {}
     for value, first in zip(distinct, _find_clusters(distinct, different_bits, blocks=number_of_blocks), strict=True):
         clusters.setdefault(int(first), set()).add(value)
