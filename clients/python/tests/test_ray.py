@@ -74,11 +74,11 @@ def test_copies_and_a_heavy_prefix_do_not_end_in_one_task(ray: Any, monkeypatch:
     monkeypatch.setattr(_arrow_parts, "ROWS_A_TASK", 2000)
     fingerprints = np.concatenate([near(20), np.full(100_000, near(20)[7])])
 
-    def sizes(batches: Any) -> Iterator[pa.RecordBatch]:
+    def sizes(batches: Any, _: Leads) -> Iterator[pa.RecordBatch]:
         yield pa.record_batch({"rows": pa.array([sum(batch.num_rows for batch in batches)])})
 
     ds = dataset(ray, fingerprints, blocks=8)
-    rows = on_ray._map_parts(ds, "fingerprint", Leads(3), sizes).to_pandas()["rows"]
+    rows = on_ray._map_parts(ds, "fingerprint", 3, sizes).to_pandas()["rows"]
     assert rows.max() < rows.sum() / 3
     assert rows.sum() < 16 * len(near(20))
     check(ds, fingerprints)
