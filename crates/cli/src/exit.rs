@@ -7,6 +7,7 @@ use std::process::{self, ExitCode};
 use clap::Command;
 use clap::error::{ContextKind, ContextValue};
 use simshard_admin::AdminError;
+use simshard_backup::BackupError;
 use simshard_batch::evaluate::EvaluateError;
 use simshard_batch::{JobError, OutputError};
 use simshard_bench::BadSettings;
@@ -49,6 +50,9 @@ pub fn code(error: &anyhow::Error) -> Option<u8> {
             || cause
                 .downcast_ref()
                 .is_some_and(OutputError::is_bad_argument)
+            || cause
+                .downcast_ref()
+                .is_some_and(BackupError::is_bad_argument)
             || cause
                 .downcast_ref()
                 .is_some_and(CheckpointError::is_bad_argument)

@@ -21,7 +21,7 @@ use simshard_runtime::logging::{self, Level, LogFormat};
 use simshard_simhash::limit_level;
 
 use commands::{
-    bench, cluster, completions, config, corpus, dedup, demo, distance, evaluate, find,
+    backup, bench, cluster, completions, config, corpus, dedup, demo, distance, evaluate, find,
     find_clusters, find_pairs, hash, insert, ready, recipes, remove, serve, size, storage, text,
     token,
 };
@@ -110,6 +110,9 @@ pub enum Command {
     /// Make tokens by which a router knows its clients
     #[command(subcommand)]
     Token(token::TokenCommand),
+    /// Make backups of corpora, verify them, and restore them
+    #[command(subcommand)]
+    Backup(backup::BackupCommand),
     /// Look into the data directory of a node that does not run
     #[command(subcommand)]
     Storage(storage::StorageCommand),
@@ -168,6 +171,7 @@ impl Cli {
             Command::Recipes(args) => recipes::run(args),
             Command::Size(args) => size::run(&args),
             Command::Token(command) => token::run(&command),
+            Command::Backup(command) => block_on(backup::run(command)),
             Command::Storage(command) => storage::run(command),
             Command::Bench(command) => bench::run(command),
             Command::Completions(args) => completions::run(args),

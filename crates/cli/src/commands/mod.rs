@@ -1,5 +1,6 @@
 //! The commands, a file each: arguments, and what is done with them.
 
+pub mod backup;
 pub mod bench;
 mod checking;
 pub mod cluster;
