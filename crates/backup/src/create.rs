@@ -101,7 +101,9 @@ fn described(corpus: Corpus, nodes: Vec<NodeShards>, segments: Vec<SegmentEntry>
 async fn chosen(client: &Client, names: &[String]) -> Result<Vec<Corpus>, BackupError> {
     let mut corpora = client.list_corpora().await?;
     corpora.retain(|corpus| corpus.state == i32::from(CorpusState::Live));
-    let unknown = names.iter().find(|name| corpora.iter().all(|corpus| corpus.name != **name));
+    let unknown = names
+        .iter()
+        .find(|name| corpora.iter().all(|corpus| corpus.name != **name));
     if let Some(name) = unknown {
         return Err(BackupError::NoCorpus {
             what: "the cluster".to_owned(),

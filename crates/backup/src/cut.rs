@@ -12,8 +12,8 @@ pub(crate) const MAX_BYTES: usize = 32 << 20;
 
 /// Cuts documents that come by fingerprint, then id.
 ///
-/// Where a segment begins depends on the fingerprint there, and on nothing else: a document that is inserted or removed
-/// changes the segment that has it, and no other. Only what is longer than [`MAX_BYTES`] is cut by its length.
+/// Where a segment begins depends on the fingerprint there, and on nothing else (BK1). So a document that is inserted or
+/// removed changes the segment that has it, and no other. Only what is longer than [`MAX_BYTES`] is cut by its length.
 #[derive(Debug)]
 pub(crate) struct Cutter {
     open: Contents,
@@ -35,8 +35,8 @@ impl Cutter {
     /// Takes the next document. Yields the segment that ends before it, if one does.
     pub(crate) fn push(&mut self, document: Document) -> Option<Contents> {
         let is_full = self.open.bytes() + Contents::bytes_of(&document) > self.max_bytes;
-        let begins = self.begins(document.fingerprint)
-            && self.open.last() != Some(document.fingerprint);
+        let begins =
+            self.begins(document.fingerprint) && self.open.last() != Some(document.fingerprint);
         let ended = !self.open.is_empty() && (is_full || begins);
         let segment = ended.then(|| std::mem::take(&mut self.open));
         self.open.push(document);

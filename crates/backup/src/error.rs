@@ -28,7 +28,9 @@ pub enum BackupError {
         source: object_store::Error,
     },
     /// There is no backup of this name.
-    #[error("there is no backup {id} at {place}: `simshard backup list` shows those that there are")]
+    #[error(
+        "there is no backup {id} at {place}: `simshard backup list` shows those that there are"
+    )]
     NoBackup {
         /// The name.
         id: String,
@@ -50,7 +52,9 @@ pub enum BackupError {
         source: serde_json::Error,
     },
     /// A manifest is of another version.
-    #[error("backup {id} is of format {format}, which this version does not know: take a newer one")]
+    #[error(
+        "backup {id} is of format {format}, which this version does not know: take a newer one"
+    )]
     Newer {
         /// The name of the backup.
         id: String,
@@ -73,7 +77,9 @@ pub enum BackupError {
         source: SegmentProblem,
     },
     /// A manifest lists segments that do not fit it.
-    #[error("backup {id} is damaged: the segments of corpus {name} are not those that its manifest tells of")]
+    #[error(
+        "backup {id} is damaged: the segments of corpus {name} are not those that its manifest tells of"
+    )]
     Wrong {
         /// The name of the backup.
         id: String,

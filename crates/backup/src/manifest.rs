@@ -68,7 +68,7 @@ pub struct SegmentEntry {
 impl Manifest {
     /// The manifest of a backup that begins now, without corpora yet.
     pub(crate) fn begin(now: OffsetDateTime) -> Self {
-        let letters: String = std::iter::repeat_with(|| fastrand::lowercase())
+        let letters: String = std::iter::repeat_with(fastrand::lowercase)
             .take(4)
             .collect();
         let (date, time) = (now.date(), now.time());

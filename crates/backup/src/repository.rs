@@ -61,7 +61,8 @@ impl Repository {
             None => folder(place)?,
             Some(("s3", rest)) => bucket(place, rest)?,
             Some((scheme, _)) => {
-                let problem = format!("{scheme}:// is not known: give a folder, or s3://BUCKET/PREFIX");
+                let problem =
+                    format!("{scheme}:// is not known: give a folder, or s3://BUCKET/PREFIX");
                 return Err(unusable(place, &problem));
             }
         };
@@ -75,11 +76,18 @@ impl Repository {
     pub(crate) async fn segments(&self) -> Result<HashSet<SegmentHash>, BackupError> {
         let objects = self.store.list(Some(&Path::from(SEGMENTS)));
         let names = objects.try_filter_map(async |object| Ok(segment_of(&object.location)));
-        names.try_collect().await.map_err(self.failed("list segments"))
+        names
+            .try_collect()
+            .await
+            .map_err(self.failed("list segments"))
     }
 
     /// Stores a segment.
-    pub(crate) async fn put_segment(&self, name: SegmentHash, stored: Vec<u8>) -> Result<(), BackupError> {
+    pub(crate) async fn put_segment(
+        &self,
+        name: SegmentHash,
+        stored: Vec<u8>,
+    ) -> Result<(), BackupError> {
         let put = self.store.put(&object_of(name), stored.into()).await;
         put.map_err(self.failed("write a segment"))?;
         Ok(())

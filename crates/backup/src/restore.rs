@@ -186,7 +186,10 @@ async fn verify(
     }
     Err(BackupError::Differs {
         name: name.to_owned(),
-        differing: expected.difference(&found).count().max(found.difference(&expected).count()),
+        differing: expected
+            .difference(&found)
+            .count()
+            .max(found.difference(&expected).count()),
         all: expected.len(),
     })
 }

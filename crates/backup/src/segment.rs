@@ -216,7 +216,10 @@ mod tests {
         let zeros = vec![0; MAX_MESSAGE_BYTES + 1];
         let bytes = compressed(&zeros).unwrap();
         let refused = opened(&bytes, SegmentHash::of(&zeros)).unwrap_err();
-        assert!(matches!(refused, SegmentFault::Compression(_)), "{refused:?}");
+        assert!(
+            matches!(refused, SegmentFault::Compression(_)),
+            "{refused:?}"
+        );
     }
 
     #[test]

@@ -12,7 +12,7 @@ use crate::{assert_none, repository};
 
 /// Each folder of `crates/`, the crates of ours that it uses, and those that only its tests use
 /// besides.
-const TABLE: [(&str, &[&str], &[&str]); 17] = [
+const TABLE: [(&str, &[&str], &[&str]); 18] = [
     ("simhash", &[], &[]),
     ("topology", &[], &[]),
     ("proto", &["simhash", "topology"], &[]),
@@ -22,6 +22,7 @@ const TABLE: [(&str, &[&str], &[&str]); 17] = [
     // `runtime` owns how the place of a mistake in a TOML file is told.
     ("cluster", &["topology", "runtime"], &[]),
     ("client", &["proto", "simhash"], &[]),
+    ("backup", &["client"], &[]),
     (
         "node",
         &[
@@ -76,8 +77,8 @@ const TABLE: [(&str, &[&str], &[&str]); 17] = [
     (
         "cli",
         &[
-            "simhash", "topology", "storage", "cluster", "client", "node", "admin", "router",
-            "runtime", "input", "batch", "bench",
+            "simhash", "topology", "storage", "cluster", "client", "backup", "node", "admin",
+            "router", "runtime", "input", "batch", "bench",
         ],
         &[TESTKIT],
     ),

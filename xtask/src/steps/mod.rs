@@ -13,6 +13,7 @@ use files::Page;
 
 mod aarch64;
 mod alerts;
+mod backup;
 mod browser;
 mod buf;
 mod demo;
@@ -56,6 +57,8 @@ pub(crate) enum Step {
     Package,
     /// What is in deploy/ passes its checks, and the services of the Compose file run and answer as processes
     Deploy,
+    /// A corpus is backed up to a store that speaks S3, and comes back into another cluster
+    Backup,
     /// The JavaScript package is built, its types are right, and it passes its tests with a server
     Js,
     /// On 64-bit ARM, emulated, the demo finds what it should, and tests of the engine and the storage pass; only with
@@ -118,6 +121,7 @@ impl Step {
             Self::Files => files::read(workspace, Page::Checked).into(),
             Self::Package => package::verify(workspace).into(),
             Self::Deploy => deploy::verify(workspace, tools).into(),
+            Self::Backup => backup::verify(workspace).into(),
             Self::Js => js::verify(workspace).into(),
             Self::Aarch64 => aarch64::verify(workspace),
         }

@@ -163,6 +163,13 @@ pub(crate) fn deploy(workspace: &Workspace) -> anyhow::Result<PythonTools> {
     python::ensure(workspace, &python::DEPLOY)
 }
 
+/// A store that speaks S3 in a Python environment of its own, announced and installed if it is missing.
+pub(crate) fn object_store(workspace: &Workspace) -> anyhow::Result<PythonTools> {
+    println!("Backups need a store. If it is missing, it is installed now:");
+    println!("{}", python::OBJECT_STORE.announcement());
+    python::ensure(workspace, &python::OBJECT_STORE)
+}
+
 /// Distributed engines in a Python environment of their own, and Java, announced and installed if they are missing.
 pub(crate) fn engines(workspace: &Workspace) -> anyhow::Result<PythonTools> {
     println!("Long tests need engines. What is missing of them is installed now:");

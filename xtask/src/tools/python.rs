@@ -90,6 +90,14 @@ pub(super) const DEPLOY: Kind = Kind {
   kubernetes-validate",
 };
 
+/// What backups go to.
+pub(super) const OBJECT_STORE: Kind = Kind {
+    folder: "object-store",
+    requirements: "requirements-object-store.txt",
+    purpose: "  \
+  moto                 to back up to, as it speaks S3.",
+};
+
 /// What the Python package runs on in long tests.
 pub(super) const ENGINES: Kind = Kind {
     folder: "engines",

@@ -35,7 +35,7 @@ fn create_help() -> String {
     format!(
         "\
 A backup has every document that was acknowledged before the command started,
-unless it is removed meanwhile. The corpora may change, and are searched as ever.
+unless it is removed meanwhile. The corpora may change, and searches go on.
 
 It is stored in segments that are named by what is in them. So backups of one
 place share what is equal, and the next one stores what has changed. The list of

@@ -9,6 +9,7 @@ use std::process::Output;
 
 use simshard_testkit::{Process, run};
 
+mod backup;
 mod bad_input;
 mod batch;
 mod batch_output;

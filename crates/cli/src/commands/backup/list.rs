@@ -33,7 +33,11 @@ pub(super) async fn run(args: &ListArgs) -> anyhow::Result<()> {
     let mut out = std::io::stdout().lock();
     writeln!(out, "id\tended\tcorpora\tdocuments\tbytes")?;
     for manifest in &manifests {
-        let names: Vec<_> = manifest.corpora.iter().map(|corpus| &*corpus.name).collect();
+        let names: Vec<_> = manifest
+            .corpora
+            .iter()
+            .map(|corpus| &*corpus.name)
+            .collect();
         let columns = [
             escaped(&manifest.id),
             escaped(&manifest.ended),
