@@ -22,8 +22,8 @@ use simshard_simhash::limit_level;
 
 use commands::{
     backup, bench, cluster, completions, config, corpus, dedup, demo, distance, evaluate, find,
-    find_clusters, find_pairs, hash, insert, ready, recipes, remove, serve, size, storage, text,
-    token,
+    find_clusters, find_pairs, hash, insert, man_pages, ready, recipes, remove, serve, size,
+    storage, text, token,
 };
 use connection::block_on;
 use exit::UsageError;
@@ -121,6 +121,8 @@ pub enum Command {
     Bench(bench::BenchCommand),
     /// Print a script that completes this command's arguments in a shell
     Completions(completions::CompletionsArgs),
+    /// Write a page of the manual for each command
+    ManPages(man_pages::ManPagesArgs),
 }
 
 impl Cli {
@@ -175,6 +177,7 @@ impl Cli {
             Command::Storage(command) => storage::run(command),
             Command::Bench(command) => bench::run(command),
             Command::Completions(args) => completions::run(args),
+            Command::ManPages(args) => man_pages::run(&args, Self::command()),
         }
     }
 }

@@ -30,6 +30,6 @@ mod work_watch;
 
 pub use server::{RouterConfig, ServeError, create_corpus, serve};
 pub use simshard_transport::{
-    Dialer, Origin, Principal, Role, Security, Tls, TlsError, TlsFiles, Tokens, TokensError, Web,
-    token_entry,
+    Dialer, Limits, Origin, Principal, Role, Security, Tls, TlsError, TlsFiles, Tokens,
+    TokensError, Web, token_entry,
 };

@@ -28,6 +28,8 @@ use tonic::Status;
 use tonic::body::Body;
 use tower::{Layer, Service};
 
+use super::allowance::Allowance;
+use super::authorize;
 use super::budget::{Budget, Taken};
 use super::incoming::{Caller, InUse};
 use super::places::{Place, Places, Size};
@@ -84,7 +86,11 @@ impl<S> Layer<S> for Admission {
 /// The holdings of an admitted request: its place, and the bytes of its messages that have arrived. Servers find them
 /// among the extensions of the request.
 #[derive(Clone, Debug)]
-pub struct Admitted(Arc<Mutex<Holdings>>);
+pub struct Admitted {
+    holdings: Arc<Mutex<Holdings>>,
+    /// What is left of the limits of the caller, if it has any.
+    allowance: Option<Arc<Allowance>>,
+}
 
 #[derive(Debug)]
 struct Holdings {
@@ -110,12 +116,23 @@ impl Admitted {
     /// Holdings without bytes, with a place if places are counted.
     #[must_use]
     pub fn new(budget: &Budget, place: Option<Place>) -> Self {
-        Self(Arc::new(Mutex::new(Holdings {
+        let holdings = Holdings {
             arrived: budget.take(0),
             place,
             working: 0,
             is_left: false,
-        })))
+        };
+        Self {
+            holdings: Arc::new(Mutex::new(holdings)),
+            allowance: None,
+        }
+    }
+
+    /// Waits until the next batch of a stream may begin, by the limits of its caller.
+    pub async fn wait(&self) {
+        if let Some(allowance) = &self.allowance {
+            allowance.wait().await;
+        }
     }
 
     /// Takes over the bytes that have arrived so far. They count until the returned guard is dropped.
@@ -167,7 +184,7 @@ impl Admitted {
     }
 
     fn lock<T>(&self, act: impl FnOnce(&mut Holdings) -> T) -> T {
-        act(&mut self.0.lock())
+        act(&mut self.holdings.lock())
     }
 }
 
@@ -233,6 +250,11 @@ where
         if path == CHECK {
             return Either::Right(Box::pin(self.inner.call(request)));
         }
+        let allowance = request.extensions().get::<authorize::Caller>();
+        let allowance = allowance.and_then(authorize::Caller::allowance).cloned();
+        if let Some(Err(refusal)) = allowance.as_deref().map(Allowance::begin) {
+            return Either::Left(ready(Ok(refusal.into_http())));
+        }
         let size = if path == WATCH {
             Size::Resting
         } else {
@@ -244,8 +266,15 @@ where
             return Either::Left(ready(Ok(overloaded(NO_PLACE).into_http())));
         };
         let in_use = caller.map(Caller::begin);
-        let budget = self.admission.budget.clone();
-        let admitted = Admitted::new(&budget, Some(place));
+        let budget = &self.admission.budget;
+        let budget = match &allowance {
+            Some(allowance) => allowance.within(budget),
+            None => budget.clone(),
+        };
+        let admitted = Admitted {
+            allowance,
+            ..Admitted::new(&budget, Some(place))
+        };
         let admits_itself = self.admission.admits_itself == Some(request.uri().path());
         let (mut parts, body) = request.into_parts();
         parts.extensions.insert(admitted.clone());

@@ -4,6 +4,7 @@ mod rules;
 
 use std::convert::Infallible;
 use std::future::{Ready, ready};
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use futures_util::future::Either;
@@ -15,6 +16,7 @@ use tonic::body::Body;
 use tower::Service;
 use tracing::info;
 
+use crate::allowance::{Allowance, Limits};
 use crate::certified::{Owner, Party};
 use crate::incoming;
 use crate::tokens::{Principal, TokenDigest, Tokens};
@@ -42,6 +44,8 @@ enum Known {
         tokens: Tokens,
         digest: TokenDigest,
         need: Need,
+        /// What is left of its limits, if it has any.
+        allowance: Option<Arc<Allowance>>,
     },
     /// The owner of a certificate.
     Certificate(Principal),
@@ -62,6 +66,14 @@ impl Caller {
     pub fn check(&self) -> Result<Option<Principal>, Status> {
         self.0.as_ref().map(Known::check).transpose()
     }
+
+    /// What is left of its limits, if it has any.
+    pub(super) fn allowance(&self) -> Option<&Arc<Allowance>> {
+        match self.0.as_ref()? {
+            Known::Token { allowance, .. } => allowance.as_ref(),
+            Known::Certificate(_) => None,
+        }
+    }
 }
 
 impl Known {
@@ -72,6 +84,7 @@ impl Known {
                 tokens,
                 digest,
                 need,
+                allowance: _,
             } => (tokens, digest, need),
         };
         let principal = tokens.principal(digest).ok_or_else(|| {
@@ -181,10 +194,13 @@ fn by_token(tokens: &Tokens, headers: &HeaderMap, need: Need) -> Result<Known, S
         let message = "this server asks for a token: send the header `authorization: Bearer TOKEN`";
         Reason::Unauthenticated.status(message, [])
     })?;
+    let digest = TokenDigest::of(token);
+    let allowance = tokens.with_allowance(&digest);
     Ok(Known::Token {
         tokens: tokens.clone(),
-        digest: TokenDigest::of(token),
+        digest,
         need,
+        allowance: allowance.and_then(|(_, allowance)| allowance),
     })
 }
 
@@ -213,6 +229,7 @@ fn by_certificate(owner: Option<&Owner>, need: Need) -> Result<Option<Principal>
             name: owner.name.clone().unwrap_or_else(|| party.name().into()),
             role,
             corpora: None,
+            limits: Limits::default(),
         }),
     })
 }

@@ -16,7 +16,15 @@ const KEPT_PART: usize = 16;
 
 /// Bytes that a process may use for what it receives, works on and answers. Clones share them.
 #[derive(Clone, Debug)]
-pub struct Budget(Arc<Shared>);
+pub struct Budget {
+    all: Arc<Shared>,
+    /// Those of one caller, of which is taken as well.
+    own: Option<OwnBudget>,
+}
+
+/// Bytes that one caller may use of those of a process. Clones share them.
+#[derive(Clone, Debug)]
+pub(crate) struct OwnBudget(Arc<Shared>);
 
 #[derive(Debug)]
 struct Shared {
@@ -24,19 +32,66 @@ struct Shared {
     used: AtomicUsize,
 }
 
+impl Shared {
+    fn new(limit: usize) -> Arc<Self> {
+        Arc::new(Self {
+            limit,
+            used: AtomicUsize::new(0),
+        })
+    }
+
+    /// Uses more, if that much is left to one that is small or not; returns whether it does.
+    fn try_use(&self, bytes: usize, is_small: bool) -> bool {
+        let kept = if is_small { 0 } else { self.limit / KEPT_PART };
+        let most = self.limit - kept;
+        let grow = |used: usize| Some(used.saturating_add(bytes)).filter(|used| *used <= most);
+        let used = &self.used;
+        used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, grow)
+            .is_ok()
+    }
+
+    fn give_back(&self, bytes: usize) {
+        self.used.fetch_sub(bytes, Ordering::Relaxed);
+    }
+
+    fn fits(&self) -> bool {
+        self.used.load(Ordering::Relaxed) <= self.limit
+    }
+}
+
+impl OwnBudget {
+    pub(crate) fn new(limit: usize) -> Self {
+        Self(Shared::new(limit))
+    }
+}
+
 impl Budget {
     /// A budget of `limit` bytes.
     #[must_use]
     pub fn new(limit: usize) -> Self {
-        Self(Arc::new(Shared {
-            limit,
-            used: AtomicUsize::new(0),
-        }))
+        Self {
+            all: Shared::new(limit),
+            own: None,
+        }
+    }
+
+    /// The same budget for one caller: what it takes is taken of its own as well.
+    pub(crate) fn with_own(&self, own: &OwnBudget) -> Self {
+        Self {
+            all: Arc::clone(&self.all),
+            own: Some(own.clone()),
+        }
+    }
+
+    /// The budgets of which is taken.
+    fn each(&self) -> impl Iterator<Item = &Shared> {
+        let own = self.own.iter().map(|own| &*own.0);
+        own.chain([&*self.all])
     }
 
     /// The budget as long as something else holds it.
     pub(crate) fn watched(&self) -> WatchedBudget {
-        WatchedBudget(Arc::downgrade(&self.0))
+        WatchedBudget(Arc::downgrade(&self.all))
     }
 
     /// Takes `bytes` bytes if they are left.
@@ -81,36 +136,41 @@ impl Taken {
     /// Takes more, if that much is left; returns whether it did. A part of the budget is left for those that stay small.
     #[must_use]
     pub fn try_grow(&mut self, bytes: usize) -> bool {
-        let Shared { limit, used } = &*self.budget.0;
         let is_small = self.bytes.saturating_add(bytes) <= SMALL_BYTES;
-        let kept = if is_small { 0 } else { limit / KEPT_PART };
-        let most = limit - kept;
-        let grow = |used: usize| Some(used.saturating_add(bytes)).filter(|used| *used <= most);
-        let grown = used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, grow);
-        if grown.is_ok() {
-            self.bytes += bytes;
+        let Budget { all, own } = &self.budget;
+        let own = own.as_ref().map(|own| &*own.0);
+        if !own.is_none_or(|own| own.try_use(bytes, is_small)) {
+            return false;
         }
-        grown.is_ok()
+        let grown = all.try_use(bytes, is_small);
+        if grown {
+            self.bytes += bytes;
+        } else if let Some(own) = own {
+            own.give_back(bytes);
+        }
+        grown
     }
 
     /// Whether that much more would be left if nothing else were taken.
     #[must_use]
     pub(crate) fn may_ever_grow(&self, bytes: usize) -> bool {
-        let limit = self.budget.0.limit;
-        self.bytes.saturating_add(bytes) <= limit - limit / KEPT_PART
+        let bytes = self.bytes.saturating_add(bytes);
+        let has_room = |Shared { limit, .. }: &Shared| bytes <= limit - limit / KEPT_PART;
+        self.budget.each().all(has_room)
     }
 
     /// Takes more that is in use already, whether it is left or not.
     pub fn grow(&mut self, bytes: usize) {
-        self.budget.0.used.fetch_add(bytes, Ordering::Relaxed);
+        for budget in self.budget.each() {
+            budget.used.fetch_add(bytes, Ordering::Relaxed);
+        }
         self.bytes += bytes;
     }
 
     /// Whether all that was taken, here and elsewhere, is no more than there is.
     #[must_use]
     pub fn fits(&self) -> bool {
-        let Shared { limit, used } = &*self.budget.0;
-        used.load(Ordering::Relaxed) <= *limit
+        self.budget.each().all(Shared::fits)
     }
 
     /// All bytes that were taken so far; none are left here.
@@ -125,7 +185,9 @@ impl Taken {
 
 impl Drop for Taken {
     fn drop(&mut self) {
-        self.budget.0.used.fetch_sub(self.bytes, Ordering::Relaxed);
+        for budget in self.budget.each() {
+            budget.give_back(self.bytes);
+        }
     }
 }
 

@@ -6,6 +6,7 @@
 //! - TR2: calls that are given up before the server sees them do not end the connection, on which others may be.
 
 mod admission;
+mod allowance;
 mod authorize;
 mod budget;
 mod certified;
@@ -53,6 +54,7 @@ use tracing::warn;
 
 use admission::Admission;
 pub use admission::{Admitted, NO_MEMORY, Working, overloaded};
+pub use allowance::Limits;
 pub use authorize::Caller;
 use authorize::{Authorize, KnownBy};
 pub use budget::{Budget, Taken};

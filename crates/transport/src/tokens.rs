@@ -24,6 +24,7 @@ use subtle::ConstantTimeEq;
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
+use crate::allowance::{Allowance, Limits};
 use crate::followed::{Followed, Source};
 
 /// What a token lets its owner do: each role may also do what those before it may.
@@ -59,6 +60,8 @@ pub struct Principal {
     pub role: Role,
     /// The corpora with which it may do that; `None` for all of them.
     pub corpora: Option<Arc<BTreeSet<String>>>,
+    /// How much of that at once, and in a second.
+    pub limits: Limits,
 }
 
 /// Why a file of tokens is of no use.
@@ -111,6 +114,14 @@ impl Tokens {
 
     /// Whose digest this is, unless the token has expired or is none.
     pub(super) fn principal(&self, digest: &TokenDigest) -> Option<Principal> {
+        self.with_allowance(digest).map(|(principal, _)| principal)
+    }
+
+    /// The same, and what is left of its limits, if it has any. If the file changes, its limits begin anew.
+    pub(super) fn with_allowance(
+        &self,
+        digest: &TokenDigest,
+    ) -> Option<(Principal, Option<Arc<Allowance>>)> {
         let all = self.0.current();
         let mut found = None;
         // All are compared, whichever it is, each in the same time.
@@ -121,7 +132,7 @@ impl Tokens {
         }
         let now = SystemTime::now();
         let found = found.filter(|token| token.expires.is_none_or(|expires| now < expires));
-        found.map(|token| token.principal.clone())
+        found.map(|token| (token.principal.clone(), token.allowance.clone()))
     }
 }
 
@@ -171,6 +182,8 @@ pub fn token_entry(
         role: principal.role,
         corpora: principal.corpora.as_deref().cloned(),
         expires: expires.map(time).transpose()?,
+        requests_per_second: principal.limits.requests_per_second,
+        in_flight_mib: principal.limits.in_flight_mib,
         sha256: TokenDigest::of(token).to_string(),
     };
     let tokens = vec![entry];
@@ -186,6 +199,7 @@ pub(super) struct Token {
     digest: TokenDigest,
     expires: Option<SystemTime>,
     principal: Principal,
+    allowance: Option<Arc<Allowance>>,
 }
 
 /// The file, as it is written.
@@ -204,6 +218,8 @@ struct Entry {
     role: Role,
     corpora: Option<BTreeSet<String>>,
     expires: Option<String>,
+    requests_per_second: Option<u32>,
+    in_flight_mib: Option<u32>,
     sha256: String,
 }
 
@@ -259,6 +275,14 @@ impl Entry {
         if self.corpora.as_ref().is_some_and(BTreeSet::is_empty) {
             return Err("is for no corpus: leave `corpora` out if it is for all");
         }
+        let limits = Limits {
+            requests_per_second: self.requests_per_second,
+            in_flight_mib: self.in_flight_mib,
+        };
+        if [limits.requests_per_second, limits.in_flight_mib].contains(&Some(0)) {
+            return Err("has a limit of 0: leave it out, or take the entry out");
+        }
+        let name: Arc<str> = self.name.as_str().into();
         let digest = TokenDigest::parse(&self.sha256);
         let expires = self.expires.as_deref().map(|text| {
             let time = OffsetDateTime::parse(text, &Rfc3339);
@@ -267,10 +291,12 @@ impl Entry {
         Ok(Token {
             digest: digest.ok_or("has no `sha256` of 64 hexadecimal digits")?,
             expires: expires.transpose()?.map(SystemTime::from),
+            allowance: Allowance::new(&name, limits),
             principal: Principal {
-                name: self.name.as_str().into(),
+                name,
                 role: self.role,
                 corpora: self.corpora.clone().map(Arc::new),
+                limits,
             },
         })
     }

@@ -14,7 +14,7 @@ use simshard_client::{
     Access, Client, ClientError, Documents, Fingerprint, Queries, SearchSpec, v1,
 };
 use simshard_proto::Reason;
-use simshard_router::{Principal, Role, token_entry};
+use simshard_router::{Limits, Principal, Role, token_entry};
 use simshard_testkit::{TestCluster, until};
 use tokio::sync::mpsc;
 use tokio_stream::StreamExt;
@@ -36,6 +36,7 @@ fn entry(name: &str, role: Role, corpora: &[&str]) -> String {
         name: name.into(),
         role,
         corpora: (corpora.len() > 0).then(|| Arc::new(corpora.collect())),
+        limits: Limits::default(),
     };
     token_entry(&principal, name.as_bytes(), None).unwrap()
 }

@@ -17,6 +17,7 @@ pub mod find_clusters;
 pub mod find_pairs;
 pub mod hash;
 pub mod insert;
+pub mod man_pages;
 mod pipeline;
 pub mod ready;
 pub mod recipes;

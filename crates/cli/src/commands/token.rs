@@ -12,7 +12,7 @@ use base64::Engine;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use clap::{Args, Subcommand, ValueEnum, ValueHint};
 use simshard_cluster::CorpusName;
-use simshard_router::{Principal, Tokens, token_entry};
+use simshard_router::{Limits, Principal, Tokens, token_entry};
 
 use crate::exit::UsageError;
 use crate::say::{self, note};
@@ -66,6 +66,12 @@ pub struct NewArgs {
     /// Days until it opens nothing any more [default: never]
     #[arg(long, value_name = "DAYS", value_parser = clap::value_parser!(u16).range(1..))]
     pub expires_days: Option<u16>,
+    /// Requests, and batches of streams, that it may begin in a second [default: any number]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub requests_per_second: Option<u32>,
+    /// Mebibytes that its requests and answers in flight may hold [default: as all]
+    #[arg(long, value_name = "MIB", value_parser = clap::value_parser!(u32).range(1..))]
+    pub in_flight_mib: Option<u32>,
 }
 
 /// The name of a role.
@@ -116,6 +122,10 @@ fn make(args: &NewArgs) -> anyhow::Result<()> {
         name: args.name.as_str().into(),
         role: args.role.into(),
         corpora: (!args.corpora.is_empty()).then(|| Arc::new(corpora.collect())),
+        limits: Limits {
+            requests_per_second: args.requests_per_second,
+            in_flight_mib: args.in_flight_mib,
+        },
     };
     let entry = token_entry(&principal, token.as_bytes(), expires);
     let entry = entry.map_err(|error| anyhow!(error).context("cannot write the entry"))?;

@@ -198,7 +198,7 @@ fn find_pairs_has_the_name_of_its_ancestor_too() {
 }
 
 /// The commands that print no table: they print documents, a story for people, or nothing.
-const WITHOUT_TABLES: [&str; 18] = [
+const WITHOUT_TABLES: [&str; 19] = [
     "simshard bench echo",
     "simshard completions",
     "simshard config check node",
@@ -211,6 +211,7 @@ const WITHOUT_TABLES: [&str; 18] = [
     "simshard find",
     "simshard find-first",
     "simshard insert",
+    "simshard man-pages",
     "simshard ready",
     "simshard remove",
     "simshard serve node",
@@ -292,6 +293,28 @@ fn the_table_of_names_has_every_method_and_names_commands_that_there_are() {
             let last = name.rsplit(' ').next().unwrap_or_default();
             let known = is_command(&format!("{group} {last}"));
             assert!(known || is_command(&format!("simshard {name}")), "{name}");
+        }
+    }
+}
+
+#[test]
+fn each_command_has_a_page_of_the_manual() {
+    let folder = tempfile::tempdir().unwrap();
+    let pages = folder.path().join("man1");
+    let output = run(BINARY, ["man-pages", pages.to_str().unwrap()], "");
+    assert!(output.status.success(), "{}", log(&output));
+    let commands = all_commands();
+    assert_eq!(fs::read_dir(&pages).unwrap().count(), commands.len());
+    for (path, command) in commands {
+        let name = path.replace(' ', "-");
+        let page = fs::read_to_string(pages.join(format!("{name}.1"))).unwrap();
+        assert!(
+            page.contains(&format!(".TH {}", name.to_uppercase())),
+            "{page}"
+        );
+        for option in command.get_arguments().filter_map(Arg::get_long) {
+            let option = format!("--{option}").replace('-', "\\-");
+            assert!(page.contains(&option), "{path} {option}");
         }
     }
 }

@@ -47,6 +47,15 @@ where
     let requests = requests.take_until(stopping.clone().cancelled_owned());
     let tasks = TaskTracker::new();
     let tracker = tasks.clone();
+    let turns = admitted.clone();
+    let requests = requests.then(move |request| {
+        let turns = turns.clone();
+        async move {
+            // One that is read, and waits, keeps the next ones from being read.
+            turns.wait().await;
+            request
+        }
+    });
     let in_flight = |reader: Reader| {
         requests.map(move |request| {
             let memory = arrived.split();

@@ -69,6 +69,10 @@ fn an_entry_that_is_made_is_read_as_it_was_meant() {
         name: "crawler".into(),
         role: Role::Write,
         corpora: Some(Arc::new(corpora.into_iter().collect())),
+        limits: Limits {
+            requests_per_second: Some(7),
+            in_flight_mib: Some(8),
+        },
     };
     let never = Principal {
         corpora: None,
@@ -99,6 +103,7 @@ fn an_entry_that_is_cut_short_opens_nothing() {
         name: "crawler".into(),
         role: Role::Write,
         corpora: Some(Arc::new(BTreeSet::from(["news".to_owned()]))),
+        limits: Limits::default(),
     };
     let later = SystemTime::now() + std::time::Duration::from_secs(3600);
     let entry = token_entry(&crawler, b"one", Some(later)).unwrap();
@@ -152,6 +157,10 @@ fn an_entry_that_is_wrong_is_named() {
         (
             entry("c", "one", "role = \"read\"\ncorpora = []"),
             "is for no corpus",
+        ),
+        (
+            entry("c", "one", "role = \"read\"\nin_flight_mib = 0"),
+            "has a limit of 0",
         ),
         (
             "[[tokens]]\nname = \"c\"\nsha256 = \"12\"\nrole = \"read\"".to_owned(),
