@@ -29,7 +29,6 @@ use tonic::body::Body;
 use tower::{Layer, Service};
 
 use super::allowance::Allowance;
-use super::authorize;
 use super::budget::{Budget, Taken};
 use super::incoming::{Caller, InUse};
 use super::places::{Place, Places, Size};
@@ -250,8 +249,7 @@ where
         if path == CHECK {
             return Either::Right(Box::pin(self.inner.call(request)));
         }
-        let allowance = request.extensions().get::<authorize::Caller>();
-        let allowance = allowance.and_then(authorize::Caller::allowance).cloned();
+        let allowance: Option<Arc<Allowance>> = request.extensions().get().cloned();
         if let Some(Err(refusal)) = allowance.as_deref().map(Allowance::begin) {
             return Either::Left(ready(Ok(refusal.into_http())));
         }

@@ -9,10 +9,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
+use simshard_proto::Reason;
 use tokio::time::{Instant, sleep_until};
 use tonic::Status;
 
-use crate::admission::overloaded;
 use crate::budget::{Budget, OwnBudget};
 
 /// How long a token may have been idle to catch up with its rate.
@@ -58,8 +58,10 @@ impl Allowance {
             Some(rate) if !rate.try_pass() => {
                 let Self { name, .. } = self;
                 let most = rate.per_second;
-                let what = format!("the token {name:?} may begin {most} requests a second");
-                Err(overloaded(&what))
+                let message = format!(
+                    "the token {name:?} may begin {most} requests a second: retry a little later"
+                );
+                Err(Reason::Overloaded.status(message, []))
             }
             Some(_) | None => Ok(()),
         }
@@ -96,13 +98,18 @@ impl Rate {
         Self {
             per_second,
             interval: Duration::from_secs(1) / per_second,
-            next: Mutex::new(Instant::now()),
+            next: Mutex::new(Self::longest_ago(Instant::now())),
         }
     }
 
     /// When one more may begin.
     fn due(next: Instant, now: Instant) -> Instant {
-        next.max(now.checked_sub(BURST).unwrap_or(now))
+        next.max(Self::longest_ago(now))
+    }
+
+    /// One that was due before may not catch up.
+    fn longest_ago(now: Instant) -> Instant {
+        now.checked_sub(BURST).unwrap_or(now)
     }
 
     fn try_pass(&self) -> bool {
@@ -175,7 +182,11 @@ mod tests {
         for _ in 0..51 {
             allowance.wait().await;
         }
-        assert_eq!(began.elapsed(), Duration::from_secs(10));
+        assert_eq!(
+            began.elapsed(),
+            Duration::from_secs(9),
+            "a burst, then one by one"
+        );
         assert!(allowance.begin().is_err());
     }
 

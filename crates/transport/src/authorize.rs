@@ -68,7 +68,7 @@ impl Caller {
     }
 
     /// What is left of its limits, if it has any.
-    pub(super) fn allowance(&self) -> Option<&Arc<Allowance>> {
+    fn allowance(&self) -> Option<&Arc<Allowance>> {
         match self.0.as_ref()? {
             Known::Token { allowance, .. } => allowance.as_ref(),
             Known::Certificate(_) => None,
@@ -143,6 +143,9 @@ where
         };
         match caller {
             Ok(caller) => {
+                if let Some(allowance) = caller.allowance() {
+                    request.extensions_mut().insert(Arc::clone(allowance));
+                }
                 request.extensions_mut().insert(caller);
                 // Nothing behind this needs it, and so nothing can show it.
                 request.headers_mut().remove(AUTHORIZATION);

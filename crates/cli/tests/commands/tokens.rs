@@ -177,33 +177,41 @@ fn commands_do_what_their_token_is_for() {
     );
 }
 
-/// AU7, AU8.
-#[tokio::test]
-async fn a_token_has_no_more_than_its_limits() {
-    let folder = Folder(tempfile::tempdir().unwrap());
-    for (name, more) in [
-        ("slow", &["--requests-per-second", "20"][..]),
-        ("small", &["--in-flight-mib", "1"]),
-        ("free", &[]),
-    ] {
-        let made = folder.make(name, &[&["--role", "write"], more].concat());
-        assert!(made.status.success(), "{}", log(&made));
+/// A server that knows a slow, a small and a free client by their tokens.
+struct Limited {
+    folder: Folder,
+    server: Process,
+}
+
+impl Limited {
+    fn new() -> Self {
+        let folder = Folder(tempfile::tempdir().unwrap());
+        for (name, more) in [
+            ("slow", &["--requests-per-second", "20"][..]),
+            ("small", &["--in-flight-mib", "1"]),
+            ("free", &[]),
+        ] {
+            let made = folder.make(name, &[&["--role", "write"], more].concat());
+            assert!(made.status.success(), "{}", log(&made));
+        }
+        let tokens = folder.text("tokens.toml");
+        let args = ["serve", "--listen", "127.0.0.1:0", "--tokens", &tokens];
+        let server = Process::serve(BINARY, args);
+        Self { folder, server }
     }
-    let tokens = folder.text("tokens.toml");
-    let server = Process::serve(
-        BINARY,
-        ["serve", "--listen", "127.0.0.1:0", "--tokens", &tokens],
-    );
-    let client = |name: &str| {
-        let token = fs::read_to_string(folder.path(name)).unwrap();
+
+    fn client(&self, name: &str) -> Client {
+        let token = fs::read_to_string(self.folder.path(name)).unwrap();
         let access = Access {
             token: Some(token),
             ..Access::default()
         };
-        Client::with_access(server.url(), &access).unwrap()
-    };
-    let answered = async |name| {
-        let stub = client(name).into_stub();
+        Client::with_access(self.server.url(), &access).unwrap()
+    }
+
+    /// How many of 200 requests are answered.
+    async fn answered(&self, name: &str) -> usize {
+        let stub = self.client(name).into_stub();
         let lists = stream::iter(0..200).map(|_| {
             let mut stub = stub.clone();
             async move { stub.list_corpora(v1::ListCorporaRequest::default()).await }
@@ -211,46 +219,46 @@ async fn a_token_has_no_more_than_its_limits() {
         let answers: Vec<_> = lists.buffered(50).collect().await;
         for refused in answers.iter().filter_map(|answer| answer.as_ref().err()) {
             assert_eq!(Reason::of(refused), Some(Reason::Overloaded));
-            assert!(
-                refused
-                    .message()
-                    .contains("\"slow\" may begin 20 requests a second")
-            );
+            let said = "\"slow\" may begin 20 requests a second";
+            assert!(refused.message().contains(said), "{refused}");
         }
         answers.iter().filter(|answer| answer.is_ok()).count()
-    };
+    }
+}
+
+/// A batch of about this many bytes.
+fn batch(bytes: usize) -> Documents {
+    let fingerprints = (0..bytes as u64 / 1000).map(Fingerprint);
+    let ids = (0..bytes / 1000).map(|number| format!("{number:0>992}"));
+    Documents {
+        keys: Queries::Fingerprints(fingerprints.collect()),
+        ids: ids.collect(),
+    }
+}
+
+/// AU7, AU8.
+#[tokio::test]
+async fn a_token_has_no_more_than_its_limits() {
+    let limited = Limited::new();
     let began = Instant::now();
-    let slow = answered("slow").await;
+    let slow = limited.answered("slow").await;
     let most = 22 + 20 * (began.elapsed().as_secs() as usize + 1);
     assert!((20..=200.min(most)).contains(&slow), "{slow}");
-    assert_eq!(answered("free").await, 200);
+    assert_eq!(limited.answered("free").await, 200);
 
-    let batch = |bytes: usize| Documents {
-        keys: Queries::Fingerprints((0..bytes as u64 / 1000).map(Fingerprint).collect()),
-        ids: (0..bytes / 1000)
-            .map(|number| format!("{number:0>992}"))
-            .collect(),
-    };
     let began = Instant::now();
-    let slow = client("slow").insert_stream("default", stream::iter((0..60).map(|_| batch(1000))));
+    let batches = stream::iter((0..60).map(|_| batch(1000)));
+    let slow = limited.client("slow").insert_stream("default", batches);
     let inserted: Vec<_> = slow.try_collect().await.unwrap();
     assert_eq!(inserted.len(), 60);
     assert!(
         began.elapsed() > Duration::from_secs(1),
-        "60 batches at 20 a second"
+        "60 at 20 a second"
     );
 
-    let refused = client("small").insert("default", batch(2_000_000)).await;
+    let (small, free) = (limited.client("small"), limited.client("free"));
+    let refused = small.insert("default", batch(2_000_000)).await;
     assert_eq!(refused.unwrap_err().reason(), Some(Reason::Overloaded));
-    assert_eq!(
-        client("small")
-            .insert("default", batch(500_000))
-            .await
-            .unwrap(),
-        500
-    );
-    client("free")
-        .insert("default", batch(2_000_000))
-        .await
-        .unwrap();
+    small.insert("default", batch(500_000)).await.unwrap();
+    free.insert("default", batch(2_000_000)).await.unwrap();
 }
