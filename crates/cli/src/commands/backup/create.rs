@@ -73,12 +73,20 @@ fn tell(created: &Created, output: OutcomeArgs) -> anyhow::Result<()> {
         [corpus] => format!("corpus {}", corpus.name),
         more => format!("{} corpora", more.len()),
     };
-    let stored = amounts::bytes(*new_bytes as f64);
+    let stored = match new_segments {
+        0 => "all of which were stored already".to_owned(),
+        new => {
+            let bytes = amounts::bytes(*new_bytes as f64);
+            format!(
+                "for which {bytes} in {} were stored",
+                counted(new, "new segment")
+            )
+        }
+    };
+    let documents = counted(manifest.documents(), "document");
     let done = format!(
-        "made backup {} of {corpora}: {}, for which {stored} in {} were stored",
-        manifest.id,
-        counted(manifest.documents(), "document"),
-        counted(new_segments, "new segment"),
+        "made backup {} of {corpora}: {documents}, {stored}",
+        manifest.id
     );
     let object = json!({
         "id": manifest.id,
