@@ -17,15 +17,14 @@ pub enum BackupError {
         problem: String,
     },
     /// The place cannot be read or written.
-    #[error("cannot {act} at {place}")]
+    #[error("cannot {act} at {place}: {problem}")]
     Store {
         /// What was tried.
         act: &'static str,
         /// The place.
         place: String,
-        /// The problem.
-        #[source]
-        source: object_store::Error,
+        /// The problem, with all that led to it.
+        problem: String,
     },
     /// There is no backup of this name.
     #[error(

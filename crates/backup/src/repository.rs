@@ -189,7 +189,12 @@ impl Repository {
 
     fn failed(&self, act: &'static str) -> impl FnOnce(Error) -> BackupError {
         let place = self.place.clone();
-        move |source| BackupError::Store { act, place, source }
+        move |error| BackupError::Store {
+            act,
+            place,
+            // Its text has those of its sources, which would be told twice as sources of this one.
+            problem: error.to_string(),
+        }
     }
 }
 
