@@ -14,7 +14,6 @@ use bytes::Bytes;
 use futures_util::TryStreamExt;
 use object_store::local::LocalFileSystem;
 use object_store::path::Path;
-use object_store::prefix::PrefixStore;
 use object_store::{Error, ObjectStore, ObjectStoreExt, PutMode, PutOptions};
 use serde::Deserialize;
 
@@ -217,7 +216,9 @@ fn bucket(place: &str, rest: &str) -> Result<Arc<dyn ObjectStore>, BackupError> 
     let prefix = Path::parse(prefix).map_err(|error| unusable(place, &error))?;
     let store = object_store::aws::AmazonS3Builder::from_env().with_bucket_name(bucket);
     let store = store.build().map_err(|error| unusable(place, &error))?;
-    Ok(Arc::new(PrefixStore::new(store, prefix)))
+    Ok(Arc::new(object_store::prefix::PrefixStore::new(
+        store, prefix,
+    )))
 }
 
 #[cfg(not(feature = "s3"))]
