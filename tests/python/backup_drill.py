@@ -39,19 +39,17 @@ class Drill:
         self.variables.update(AWS_ACCESS_KEY_ID="drill", AWS_SECRET_ACCESS_KEY="drill", AWS_ALLOW_HTTP="true")
         self.variables.update(AWS_REGION="us-east-1")
 
-    def start(self, *words, listens="listening on "):
-        """Starts a process that is killed at the end; returns it, and what it says after these words."""
+    def serve(self, *words):
+        """Starts a server that is killed at the end; returns its process, and where it listens."""
+        words = [self.program, "serve", *words, "--listen", "127.0.0.1:0"]
         log = open(self.folder / "log", "ab")
-        process = subprocess.Popen(list(words), stdout=subprocess.PIPE, stderr=log, text=True, env=self.variables)
+        process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=log, text=True, env=self.variables)
         self.stack.callback(process.wait)
         self.stack.callback(process.kill)
         for line in process.stdout:
-            if listens in line:
-                return process, line.split(listens)[1].strip()
+            if "listening on " in line:
+                return process, line.split("listening on ")[1].strip()
         raise Failure(f"{words} does not start: see its log\n{(self.folder / 'log').read_text()}")
-
-    def serve(self, *words):
-        return self.start(self.program, "serve", *words, "--listen", "127.0.0.1:0")
 
     def run(self, *words, text=None):
         """What a command prints."""

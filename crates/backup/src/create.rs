@@ -13,6 +13,7 @@ use crate::error::BackupError;
 use crate::manifest::{CorpusBackup, Manifest, NodeEntry, SegmentEntry};
 use crate::repository::Repository;
 use crate::segment::{Contents, SegmentHash, compressed};
+use crate::threads::on_a_thread;
 use crate::throttle::Throttle;
 
 /// Segments that are hashed, compressed and written at once.
@@ -172,12 +173,4 @@ pub(crate) fn hashed(contents: Contents) -> (Vec<u8>, SegmentHash) {
     let message = contents.into_message();
     let hash = SegmentHash::of(&message);
     (message, hash)
-}
-
-/// Does work that takes a while beside the requests.
-pub(crate) async fn on_a_thread<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
-    match tokio::task::spawn_blocking(work).await {
-        Ok(done) => done,
-        Err(ended) => std::panic::resume_unwind(ended.into_panic()),
-    }
 }

@@ -20,6 +20,7 @@ mod manifest;
 mod repository;
 mod restore;
 mod segment;
+mod threads;
 mod throttle;
 mod verify;
 

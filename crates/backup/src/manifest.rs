@@ -73,11 +73,14 @@ impl Manifest {
             .collect();
         let (date, time) = (now.date(), now.time());
         let (year, month, day) = date.to_calendar_date();
-        let (hour, minute, second) = time.as_hms();
+        let (hour, minute, second, milli) = time.as_hms_milli();
         let month = u8::from(month);
         Self {
             format: FORMAT,
-            id: format!("{year}{month:02}{day:02}T{hour:02}{minute:02}{second:02}Z-{letters}"),
+            // As text, they have the order of their times.
+            id: format!(
+                "{year}{month:02}{day:02}T{hour:02}{minute:02}{second:02}.{milli:03}Z-{letters}"
+            ),
             begun: rfc3339(now),
             ended: String::new(),
             version: env!("CARGO_PKG_VERSION").to_owned(),

@@ -1,7 +1,7 @@
 //! Where backups are: segments by their names, and the manifests.
 //!
 //! ```text
-//! backups/20261201T140533Z-qmxa.json
+//! backups/20261201T140533.482Z-qmxa.json
 //! segments/3f/3f0c…9a.zst
 //! ```
 
@@ -20,6 +20,7 @@ use serde::Deserialize;
 use crate::error::BackupError;
 use crate::manifest::{FORMAT, Manifest};
 use crate::segment::{Contents, SegmentHash, opened};
+use crate::threads::on_a_thread;
 
 const BACKUPS: &str = "backups";
 const MANIFEST: &str = ".json";
@@ -95,26 +96,23 @@ impl Repository {
     /// The documents of a segment.
     pub(crate) async fn segment(&self, name: SegmentHash) -> Result<Contents, BackupError> {
         let stored = self.bytes(&object_of(name), "read a segment").await?;
-        let contents = tokio::task::spawn_blocking(move || opened(&stored, name)).await;
-        match contents {
-            Ok(contents) => contents.map_err(|fault| BackupError::Segment {
-                name,
-                place: self.place.clone(),
-                object: object_of(name).to_string(),
-                source: fault.into(),
-            }),
-            Err(ended) => std::panic::resume_unwind(ended.into_panic()),
-        }
+        let contents = on_a_thread(move || opened(&stored, name)).await;
+        contents.map_err(|fault| BackupError::Segment {
+            name,
+            place: self.place.clone(),
+            object: object_of(name).to_string(),
+            source: fault.into(),
+        })
     }
 
-    /// The backups, the oldest first.
+    /// The backups, the oldest first. One that is damaged, or of another version, hides no others.
     ///
     /// # Errors
-    /// If the place cannot be read, or a manifest is damaged.
-    pub async fn manifests(&self) -> Result<Vec<Manifest>, BackupError> {
+    /// If the place cannot be read.
+    pub async fn manifests(&self) -> Result<Vec<Result<Manifest, BackupError>>, BackupError> {
         let mut manifests = Vec::new();
         for id in self.ids().await? {
-            manifests.push(self.manifest(&id).await?);
+            manifests.push(self.manifest(&id).await);
         }
         Ok(manifests)
     }

@@ -9,11 +9,12 @@ use simshard_client::{Batcher, Client, Documents, Fingerprint, Queries, Reason};
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
 
-use crate::create::{hashed, on_a_thread, segments_of};
+use crate::create::{hashed, segments_of};
 use crate::error::{BackupError, OrUnknown};
 use crate::manifest::{CorpusBackup, SegmentEntry};
 use crate::repository::Repository;
 use crate::segment::Contents;
+use crate::threads::on_a_thread;
 use crate::throttle::Throttle;
 
 /// Documents of a request.

@@ -28,7 +28,6 @@ const MAX_MESSAGE_BYTES: usize = MAX_BYTES + MAX_ID_BYTES + 64;
 pub(crate) struct Contents {
     fingerprints: Vec<u64>,
     ids: Vec<String>,
-    bytes: usize,
 }
 
 /// The name of a segment: the BLAKE3 hash of its message.
@@ -55,7 +54,6 @@ pub(crate) enum SegmentFault {
 impl Contents {
     /// Adds a document.
     pub(crate) fn push(&mut self, document: Document) {
-        self.bytes += Self::bytes_of(&document);
         if !document.id.is_empty() || !self.ids.is_empty() {
             self.ids.resize(self.fingerprints.len(), String::new());
             self.ids.push(document.id);
@@ -66,10 +64,6 @@ impl Contents {
     /// About how many bytes a document takes in a message, at most.
     pub(crate) fn bytes_of(document: &Document) -> usize {
         FINGERPRINT_BYTES + ID_BYTES + document.id.len()
-    }
-
-    pub(crate) const fn bytes(&self) -> usize {
-        self.bytes
     }
 
     pub(crate) const fn len(&self) -> usize {
@@ -121,13 +115,7 @@ pub(crate) fn opened(stored: &[u8], name: SegmentHash) -> Result<Contents, Segme
     if !fits || !fingerprints.is_sorted() {
         return Err(SegmentFault::Columns);
     }
-    let bytes = (FINGERPRINT_BYTES + ID_BYTES) * fingerprints.len()
-        + ids.iter().map(String::len).sum::<usize>();
-    Ok(Contents {
-        fingerprints,
-        ids,
-        bytes,
-    })
+    Ok(Contents { fingerprints, ids })
 }
 
 impl SegmentHash {
@@ -188,7 +176,8 @@ mod tests {
             documents.sort();
             let stored = contents(&documents);
             let message = stored.clone().into_message();
-            prop_assert!(message.len() <= stored.bytes() + 64);
+            let bytes: usize = documents.iter().map(|(_, id)| FINGERPRINT_BYTES + ID_BYTES + id.len()).sum();
+            prop_assert!(message.len() <= bytes + 64);
             let bytes = compressed(&message).unwrap();
             prop_assert_eq!(opened(&bytes, SegmentHash::of(&message)).unwrap(), stored);
         }

@@ -44,8 +44,6 @@ enum Known {
         tokens: Tokens,
         digest: TokenDigest,
         need: Need,
-        /// What is left of its limits, if it has any.
-        allowance: Option<Arc<Allowance>>,
     },
     /// The owner of a certificate.
     Certificate(Principal),
@@ -66,14 +64,6 @@ impl Caller {
     pub fn check(&self) -> Result<Option<Principal>, Status> {
         self.0.as_ref().map(Known::check).transpose()
     }
-
-    /// What is left of its limits, if it has any.
-    fn allowance(&self) -> Option<&Arc<Allowance>> {
-        match self.0.as_ref()? {
-            Known::Token { allowance, .. } => allowance.as_ref(),
-            Known::Certificate(_) => None,
-        }
-    }
 }
 
 impl Known {
@@ -84,30 +74,45 @@ impl Known {
                 tokens,
                 digest,
                 need,
-                allowance: _,
             } => (tokens, digest, need),
         };
-        let principal = tokens.principal(digest).ok_or_else(|| {
-            let message =
-                "the token is not known to this server, or has expired: ask its operator for another";
-            Reason::Unauthenticated.status(message, [])
-        })?;
+        let (principal, _) = owner(tokens, digest)?;
+        need.check(&principal)?;
+        Ok(principal)
+    }
+}
+
+/// The owner of a token, and what is left of its limits, if it has any.
+fn owner(
+    tokens: &Tokens,
+    digest: &TokenDigest,
+) -> Result<(Principal, Option<Arc<Allowance>>), Status> {
+    tokens.owner(digest).ok_or_else(|| {
+        let message =
+            "the token is not known to this server, or has expired: ask its operator for another";
+        Reason::Unauthenticated.status(message, [])
+    })
+}
+
+impl Need {
+    /// Whether the owner of a token may do what needs this.
+    fn check(&self, principal: &Principal) -> Result<(), Status> {
         let name = &principal.name;
-        if !need.who.has(Party::Client(principal.role)) {
+        if !self.who.has(Party::Client(principal.role)) {
             let message = format!(
                 "the token {name:?} has the role {}, and this method is for {}",
                 principal.role.name(),
-                need.who.names()
+                self.who.names()
             );
             return Err(Reason::PermissionDenied.status(message, []));
         }
-        if principal.corpora.is_some() && need.scope == Scope::All {
+        if principal.corpora.is_some() && self.scope == Scope::All {
             let message = format!(
                 "the token {name:?} is for some corpora, and this method is about all of them, or the cluster"
             );
             return Err(Reason::PermissionDenied.status(message, []));
         }
-        Ok(principal)
+        Ok(())
     }
 }
 
@@ -138,13 +143,13 @@ where
 
     fn call(&mut self, mut request: Request<Body>) -> Self::Future {
         let caller = match &self.known_by {
-            None => Ok(Caller(None)),
+            None => Ok((Caller(None), None)),
             Some(known_by) => known_by.caller(&request),
         };
         match caller {
-            Ok(caller) => {
-                if let Some(allowance) = caller.allowance() {
-                    request.extensions_mut().insert(Arc::clone(allowance));
+            Ok((caller, allowance)) => {
+                if let Some(allowance) = allowance {
+                    request.extensions_mut().insert(allowance);
                 }
                 request.extensions_mut().insert(caller);
                 // Nothing behind this needs it, and so nothing can show it.
@@ -157,26 +162,33 @@ where
 }
 
 impl KnownBy {
-    /// Who calls a method.
+    /// Who calls a method, and what is left of the limits of the caller, if it has any.
     ///
     /// # Errors
     /// If the caller may not call it.
-    fn caller(&self, request: &Request<Body>) -> Result<Caller, Status> {
+    fn caller(&self, request: &Request<Body>) -> Result<(Caller, Option<Arc<Allowance>>), Status> {
         let path = request.uri().path();
         let Some(need) = need_of(path) else {
-            return Ok(Caller(None));
+            return Ok((Caller(None), None));
         };
-        let (known, principal) = match self {
+        let (known, principal, allowance) = match self {
             Self::Tokens(tokens) => {
-                let known = by_token(tokens, request.headers(), need)?;
-                let principal = known.check()?;
-                (Some(known), Some(principal))
+                let digest = digest_of(request.headers())?;
+                let (principal, allowance) = owner(tokens, &digest)?;
+                need.check(&principal)?;
+                let known = Known::Token {
+                    tokens: tokens.clone(),
+                    digest,
+                    need,
+                };
+                (Some(known), Some(principal), allowance)
             }
             Self::Certificates => {
                 let connection = request.extensions().get::<incoming::Caller>();
                 let owner = connection.and_then(incoming::Caller::owner);
                 let principal = by_certificate(owner, need)?;
-                (principal.clone().map(Known::Certificate), principal)
+                let known = principal.clone().map(Known::Certificate);
+                (known, principal, None)
             }
         };
         if let Some(principal) = principal.filter(|_| need.who == ADMINS) {
@@ -187,24 +199,17 @@ impl KnownBy {
                 "a method for administrators is called"
             );
         }
-        Ok(Caller(known))
+        Ok((Caller(known), allowance))
     }
 }
 
-/// The owner of the token of a request.
-fn by_token(tokens: &Tokens, headers: &HeaderMap, need: Need) -> Result<Known, Status> {
+/// The digest of the token of a request.
+fn digest_of(headers: &HeaderMap) -> Result<TokenDigest, Status> {
     let token = bearer(headers).ok_or_else(|| {
         let message = "this server asks for a token: send the header `authorization: Bearer TOKEN`";
         Reason::Unauthenticated.status(message, [])
     })?;
-    let digest = TokenDigest::of(token);
-    let allowance = tokens.with_allowance(&digest);
-    Ok(Known::Token {
-        tokens: tokens.clone(),
-        digest,
-        need,
-        allowance: allowance.and_then(|(_, allowance)| allowance),
-    })
+    Ok(TokenDigest::of(token))
 }
 
 /// The client that owns a certificate. `None` for the processes of a cluster.

@@ -112,13 +112,9 @@ impl Tokens {
         &self.0
     }
 
-    /// Whose digest this is, unless the token has expired or is none.
-    pub(super) fn principal(&self, digest: &TokenDigest) -> Option<Principal> {
-        self.with_allowance(digest).map(|(principal, _)| principal)
-    }
-
-    /// The same, and what is left of its limits, if it has any. If the file changes, its limits begin anew.
-    pub(super) fn with_allowance(
+    /// Whose digest this is, unless the token has expired or is none, and what is left of its limits, if it has any. If the
+    /// file changes, its limits begin anew.
+    pub(super) fn owner(
         &self,
         digest: &TokenDigest,
     ) -> Option<(Principal, Option<Arc<Allowance>>)> {

@@ -65,7 +65,7 @@ Needs a token of the role admin.
 
 Examples:
   simshard backup restore /backups
-  simshard backup restore /backups 20261201T140533Z-qmxa --corpus articles
+  simshard backup restore /backups 20261201T140533.482Z-qmxa --corpus articles
   simshard backup restore /backups --corpus articles --as articles-of-monday"
     )
 }

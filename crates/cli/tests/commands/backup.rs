@@ -251,6 +251,27 @@ async fn what_is_cut_short_is_completed_by_the_next() {
     assert_eq!(scene.documents("pages"), before);
 }
 
+/// BK2, BK3: several operators may back up into one place at once.
+#[test]
+fn backups_that_are_made_at_once_are_all_whole() {
+    let scene = Scene::with(DOCUMENTS / 4);
+    std::thread::scope(|scope| {
+        for _ in 0..3 {
+            scope.spawn(|| scene.done(&["create"]));
+        }
+    });
+    let listed = String::from_utf8(scene.backup(&["list"]).stdout).unwrap();
+    let ids: Vec<_> = listed
+        .lines()
+        .skip(1)
+        .map(|line| line.split('\t').next().unwrap())
+        .collect();
+    assert_eq!(ids.len(), 3, "{listed}");
+    for id in ids {
+        assert_eq!(scene.done(&["verify", id])["documents"], DOCUMENTS / 4);
+    }
+}
+
 /// BK5: damage is seen, and a new backup mends it.
 #[test]
 fn a_damaged_segment_is_named_and_written_anew() {
@@ -316,6 +337,13 @@ fn a_manifest_that_cannot_be_read_is_named() {
         assert_eq!((found, says.contains(part)), (code, true), "{says}");
         assert!(says.contains(&id), "{says}");
     }
+    // BK5: it hides no other one.
+    let second = scene.done(&["create"])["id"].as_str().unwrap().to_owned();
+    let listed = scene.backup(&["list"]);
+    assert_eq!(listed.status.code(), Some(1));
+    let shown = String::from_utf8_lossy(&listed.stdout).into_owned();
+    assert!(shown.contains(&second) && !shown.contains(&id), "{shown}");
+    assert!(log(&listed).contains(&id), "{}", log(&listed));
 }
 
 /// BK4: a restore does not mix its documents with others.

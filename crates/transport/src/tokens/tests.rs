@@ -15,7 +15,8 @@ fn hex(token: &str) -> String {
 }
 
 fn principal(tokens: &Tokens, token: &str) -> Option<Principal> {
-    tokens.principal(&TokenDigest::of(token.as_bytes()))
+    let owner = tokens.owner(&TokenDigest::of(token.as_bytes()));
+    owner.map(|(principal, _)| principal)
 }
 
 /// Has a changed file used.

@@ -25,14 +25,26 @@ pub struct ListArgs {
 /// Lists the backups.
 pub(super) async fn run(args: &ListArgs) -> anyhow::Result<()> {
     let manifests = Repository::open(&args.place.place)?.manifests().await?;
+    let (readable, damaged): (Vec<_>, Vec<_>) = manifests.into_iter().partition(Result::is_ok);
+    let readable: Vec<Manifest> = readable.into_iter().flatten().collect();
     if args.output.json {
-        return manifests
-            .iter()
-            .try_for_each(|manifest| say::print_json(&as_json(manifest)));
+        for manifest in &readable {
+            say::print_json(&as_json(manifest))?;
+        }
+    } else {
+        print(&readable)?;
     }
+    // The others are told of once those that can be restored are shown.
+    damaged
+        .into_iter()
+        .try_for_each(|damaged| damaged.map(drop))?;
+    Ok(())
+}
+
+fn print(manifests: &[Manifest]) -> anyhow::Result<()> {
     let mut out = std::io::stdout().lock();
     writeln!(out, "id\tended\tcorpora\tdocuments\tbytes")?;
-    for manifest in &manifests {
+    for manifest in manifests {
         let names: Vec<_> = manifest
             .corpora
             .iter()
